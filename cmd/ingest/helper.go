@@ -14,6 +14,7 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/many"
 	"github.com/panlearn/panlearn/internal/run/runstage"
 	"github.com/panlearn/panlearn/shuffle/helper"
 	"github.com/panlearn/panlearn/shuffle/helper/folder"
@@ -45,6 +46,7 @@ func helperFolder(dir string) (string, error) {
 // helperFlags are the flags of shuffle that a helper has, after those that all share.
 type helperFlags struct {
 	task                                stream.Task
+	tasks                               many.List // instead of task; nil: it is of one
 	state, listen, stageKey, learnerKey string
 	lease                               time.Duration
 	workers                             int
@@ -67,11 +69,11 @@ func helperOf(c *cobra.Command, broker cli.Broker, log *cli.Log, profiles *cli.P
 		return err
 	}
 	defer stop()
-	return runHelper(c, broker.Broker, config, f.state, f.listen)
+	return runHelper(c, broker.Broker, config, f.tasks, f.state, f.listen)
 }
 
-// runHelper runs the helper of a task, whose pinned keys are in config.
-func runHelper(c *cobra.Command, broker run.Broker, config helper.Config, state, listen string) error {
+// runHelper runs the helper of a task, or of those of a list, whose pinned keys are in config.
+func runHelper(c *cobra.Command, broker run.Broker, config helper.Config, tasks many.List, state, listen string) error {
 	if config.LeaderKey == nil || config.LearnerKey == nil {
 		return cli.Usagef("--role helper: pin both by --stage-key and --learner-key, as those who have the keys told them: " +
 			"two operators trust nothing at first use")
@@ -94,7 +96,12 @@ func runHelper(c *cobra.Command, broker run.Broker, config helper.Config, state,
 		}
 		defer all.HTTP.Close()
 	}
-	return cli.Classify(runstage.RunHelper(c.Context(), all), cli.Is(cli.ExitRefused, folder.ErrOlder),
+	if tasks != nil {
+		err = runstage.RunManyHelpers(c.Context(), all, tasks)
+	} else {
+		err = runstage.RunHelper(c.Context(), all)
+	}
+	return cli.Classify(err, cli.Is(cli.ExitRefused, folder.ErrOlder),
 		cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
 		cli.Is(cli.ExitTransient, natsjs.ErrNoStream), cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/internal/httpaccess"
+	"github.com/panlearn/panlearn/internal/run/many"
 	"github.com/panlearn/panlearn/internal/run/rundevice"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
@@ -35,10 +37,11 @@ func newPublish() *cobra.Command {
 		log      cli.Log
 		profiles cli.Profiles
 		metrics  string
+		tasks    string
 		sets     []string
 	)
 	c := &cobra.Command{
-		Use:   "publish (-f TASK | --task NAME) (--nats URL | --relay URL) (--data FILE | --http ADDR --state DIR --http-token FILE)",
+		Use:   "publish (-f TASK | --task NAME | --tasks DIR) (--nats URL | --relay URL) (--data FILE | --http ADDR --state DIR --http-token FILE)",
 		Short: "publish each row of the input as one user's private report",
 		Long: `publish turns each row into a clipped gradient at the announced point, randomizes and seals it, and sends it once, or in an
 interactive phase once a round. A row waits for a round that it can take part in. With --state, a run that was interrupted
@@ -78,6 +81,10 @@ With --http, applications in any language post their users' events to this proce
 --state remembers (docs/how-to/clients.md; the interface describes itself at /v1/openapi.json). It listens on 127.0.0.1 unless another
 address is named, and goes on until it is interrupted.
 
+With --tasks one process publishes for the task of each file in a folder, which may come and go while it runs, from data that
+--data names by the task: --data '/data/{task}.jsonl'. All have one --state, one policy and one connection. It goes on until it is
+interrupted, and prints a summary for each task whose rows are settled; a task that fails is tried again, and disturbs no other.
+
 With --relay instead of --nats all of this goes over HTTP to an ingest relay, and needs no credentials of the broker.`,
 		Example: `  ingest publish -f deploy/tasks/a9a.yaml --nats nats://127.0.0.1:4222 --data a9a.gz --state ./devices
   ingest publish --task clicks --nats nats://broker:4222 --data 'day-*.parquet' --format parquet --state ./devices
@@ -106,10 +113,16 @@ With --relay instead of --nats all of this goes over HTTP to an ingest relay, an
 			if c.Flags().Changed("seal") && p.taskFile != "" {
 				sets = append(sets, "privacy.seal="+p.seal)
 			}
-			if err := p.declare(sets); err != nil {
+			var list many.List
+			var err error
+			if tasks != "" {
+				list, err = p.many(c, tasks, &web)
+			} else {
+				err = p.declare(sets)
+			}
+			if err != nil {
 				return err
 			}
-			var err error
 			if p.config.Relay, err = over.Config(); err != nil {
 				return err
 			}
@@ -126,7 +139,11 @@ With --relay instead of --nats all of this goes over HTTP to an ingest relay, an
 				defer p.config.Metrics.Close() // where nothing serves it yet
 			}
 			watch := new(rundevice.Watch)
-			show := cli.NewPublishing(c.ErrOrStderr(), watch.Look)
+			look := watch.Look
+			if list != nil {
+				look = func() (counts []any, waits, kind string) { return nil, "", "" } // of one task alone
+			}
+			show := cli.NewPublishing(c.ErrOrStderr(), look)
 			defer show.Close()
 			logger, err := log.Logger(show)
 			if err != nil {
@@ -142,6 +159,16 @@ With --relay instead of --nats all of this goes over HTTP to an ingest relay, an
 			cli.WarnOfShared(logger, "--http-token", web.tokenFile)
 			p.config.Broker = broker.Broker
 			p.config.Logger, p.config.Watch = logger, watch
+			if list != nil {
+				return p.classified(rundevice.PublishMany(c.Context(), p.config, list, func(s rundevice.TaskSummary) {
+					if err := p.json.Print(c.OutOrStdout(), s, func(w io.Writer) error {
+						_, err := fmt.Fprintf(w, "%s: %d events: %d counted, %d not counted\n", s.Task, s.Events, s.Counted, s.Uncounted)
+						return err
+					}); err != nil {
+						logger.Error("cannot print a summary", "error", err)
+					}
+				}))
+			}
 			if p.check {
 				return cli.Classify(p.inspect(c), cli.As[*task.FieldError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
 					cli.As[*consent.RefusedError](cli.ExitRefused), cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
@@ -166,12 +193,7 @@ With --relay instead of --nats all of this goes over HTTP to an ingest relay, an
 				err = cli.Transient(
 					errors.New("interrupted; without --state another run begins from nothing, and sends again what this one sent"))
 			}
-			return cli.Classify(err, cli.As[*consent.RefusedError](cli.ExitRefused), cli.As[*source.SchemaError](cli.ExitUsage),
-				cli.As[*task.FieldError](cli.ExitUsage), cli.As[*natsjs.ConfigError](cli.ExitUsage),
-				cli.Is(cli.ExitUsage, fs.ErrNotExist),
-				cli.Is(cli.ExitUsage, rundevice.ErrNoKey), cli.Is(cli.ExitUsage, rundevice.ErrNoState),
-				cli.As[*rundevice.ImpatientError](cli.ExitTransient), cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
-				cli.Is(cli.ExitTransient, natsjs.ErrUnreachable), cli.Class{Code: cli.ExitTransient, Is: disk.Full})
+			return p.classified(err)
 		},
 	}
 	broker.Flags(c.Flags())
@@ -181,6 +203,7 @@ With --relay instead of --nats all of this goes over HTTP to an ingest relay, an
 	over.Flags(c.Flags(), "instead of --nats")
 	c.Flags().StringVarP(&p.taskFile, "task-file", "f", "", "the task `FILE`: what the announced task must declare")
 	c.Flags().StringArrayVar(&sets, "set", nil, "override a `PATH=VALUE` of the task file; repeatable")
+	c.Flags().StringVar(&tasks, "tasks", "", "`DIR` with the task files of all tasks, in a process for all of them")
 	c.Flags().StringVar(&p.task, "task", "", "`NAME` of the task, instead of a task file")
 	cli.Data(c.Flags(), &p.data, "`FILE` of events, or a quoted pattern of files; gzip and zstd too; - for standard input")
 	c.Flags().StringVar(&p.format, "format", "",
@@ -207,6 +230,34 @@ With --relay instead of --nats all of this goes over HTTP to an ingest relay, an
 	c.Flags().StringVar(&p.issuerToken, "issuer-token", "", "`FILE` with the token under which the gateway asks --issuer")
 	p.json.Flag(c.Flags())
 	return c
+}
+
+// classified gives an error its exit code.
+func (p *publisher) classified(err error) error {
+	return cli.Classify(err, cli.As[*consent.RefusedError](cli.ExitRefused), cli.As[*source.SchemaError](cli.ExitUsage),
+		cli.As[*task.FieldError](cli.ExitUsage), cli.As[*natsjs.ConfigError](cli.ExitUsage),
+		cli.Is(cli.ExitUsage, fs.ErrNotExist),
+		cli.Is(cli.ExitUsage, rundevice.ErrNoKey), cli.Is(cli.ExitUsage, rundevice.ErrNoState),
+		cli.As[*rundevice.ImpatientError](cli.ExitTransient), cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
+		cli.Is(cli.ExitTransient, natsjs.ErrUnreachable), cli.Class{Code: cli.ExitTransient, Is: disk.Full})
+}
+
+// many reads the folder of task files, and what holds for all.
+func (p *publisher) many(c *cobra.Command, dir string, web *gateway) (many.List, error) {
+	if err := cli.OfOneTask(c, "task", "task-file", "set", "seal", "check", "live", "http"); err != nil {
+		return nil, err
+	}
+	switch {
+	case p.data == "-" || !strings.Contains(p.data, rundevice.Placeholder):
+		return nil, cli.Usagef("--data %s with --tasks: name each task's data by %s, such as '/data/%[2]s.jsonl'", p.data, rundevice.Placeholder)
+	case p.state == "":
+		return nil, cli.Usagef("--tasks goes with --state: a task that is started again would send its rows again")
+	}
+	if err := p.common(); err != nil {
+		return nil, err
+	}
+	list, err := many.NewFolder(dir)
+	return list, cli.Usage(err)
 }
 
 type publisher struct {
@@ -239,22 +290,9 @@ func (p *publisher) declare(sets []string) error {
 	if p.config.Task, err = stream.ParseTask(name); err != nil {
 		return cli.Usagef("--task: %w", err)
 	}
-	if p.policy != "" {
-		if p.config.Policy, err = readPolicy(p.policy); err != nil {
-			return err
-		}
-		if total := p.config.Policy; (total.MaxTotalEpsilon > 0 || total.MaxTotalDelta > 0) && p.state == "" {
-			return cli.Usagef("--policy %s bounds the total over tasks: name the --state folder whose ledger knows it", p.policy)
-		}
-	}
-	if err := p.asks(); err != nil {
+	if err := p.common(); err != nil {
 		return err
 	}
-	if p.seal == "none" {
-		p.config.Policy.AllowPlaintext = true
-	}
-	p.config.Data, p.config.Live, p.config.Format, p.config.StateDir = p.data, p.live, task.Format(p.format), p.state
-	p.config.Marks = statefolder.MarksFolder()
 	switch {
 	case p.config.Patience < 0:
 		return cli.Usagef("--patience %v: want at least 0", p.config.Patience)
@@ -276,6 +314,27 @@ func (p *publisher) declare(sets []string) error {
 			return cli.Usagef("--data: %w", err)
 		}
 	}
+	return nil
+}
+
+// common reads what holds for every task.
+func (p *publisher) common() (err error) {
+	if p.policy != "" {
+		if p.config.Policy, err = readPolicy(p.policy); err != nil {
+			return err
+		}
+		if total := p.config.Policy; (total.MaxTotalEpsilon > 0 || total.MaxTotalDelta > 0) && p.state == "" {
+			return cli.Usagef("--policy %s bounds the total over tasks: name the --state folder whose ledger knows it", p.policy)
+		}
+	}
+	if err := p.asks(); err != nil {
+		return err
+	}
+	if p.seal == "none" {
+		p.config.Policy.AllowPlaintext = true
+	}
+	p.config.Data, p.config.Live, p.config.Format, p.config.StateDir = p.data, p.live, task.Format(p.format), p.state
+	p.config.Marks = statefolder.MarksFolder()
 	return nil
 }
 

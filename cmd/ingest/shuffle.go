@@ -38,7 +38,8 @@ func newShuffle() *cobra.Command {
 batch. Of several processes for one task one works and the others stand by. It ends when the task ends.
 
 With --tasks one process has the stages of the tasks of all files in a folder, and takes from them the names alone. Files may come
-and go while it runs. A task that fails is tried again, and disturbs no other.
+and go while it runs. A task that fails is tried again, and disturbs no other. With --role helper it has the helpers of those tasks
+that declare two operators, with one --state and one pair of pinned keys for all.
 
 It is the trusted party of the shuffle model: run it apart from the learner. Forbid core dumps and swap for it.
 
@@ -64,7 +65,7 @@ leader's.`,
 				if task, err = stream.ParseTask(name); err != nil {
 					err = fmt.Errorf("--task: %w", err)
 				}
-			} else if err = cli.OfOneTask(c, "task", "role"); err == nil {
+			} else if err = cli.OfOneTask(c, "task"); err == nil {
 				list, err = many.NewFolder(tasks)
 			}
 			if err != nil {
@@ -95,7 +96,7 @@ leader's.`,
 						return cli.Usagef("--%s with --role helper: it is the leader's; a helper's key is in its --state", name)
 					}
 				}
-				return helperOf(c, broker, &log, &profiles, logger, helperFlags{task: task, state: state, listen: listen,
+				return helperOf(c, broker, &log, &profiles, logger, helperFlags{task: task, tasks: list, state: state, listen: listen,
 					stageKey: stageKey, learnerKey: learnerKey, lease: lease, workers: workers})
 			}
 			if role != roleLeader {

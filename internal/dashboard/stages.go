@@ -20,8 +20,10 @@ const (
 	statusPatience = 2 * time.Second
 	// statusSize bounds its answer, in bytes: that of one stage is about 1.5 kB.
 	statusSize = 4 << 20
-	// statusFresh is the age up to which an answer serves the next page too, of another task.
+	// statusFresh is the age up to which an answer about one task serves the next page too.
 	statusFresh = 500 * time.Millisecond
+	// statusFreshMany bounds the age of an answer about many tasks, each of which has a page that asks.
+	statusFreshMany = 4 * time.Second
 )
 
 // Stages polls stage processes at their `ingest shuffle --http`. Each has the stage of one task or, with --tasks, those
@@ -78,11 +80,21 @@ func (s *Stages) Tell(ctx context.Context, b *Board) {
 	}
 }
 
-// ask returns the answers of all processes, not older than statusFresh.
+// fresh returns the age up to which the answers serve the next page too.
+func (s *Stages) fresh() time.Duration {
+	for _, a := range s.answers {
+		if len(a.of) > 1 {
+			return statusFreshMany
+		}
+	}
+	return statusFresh
+}
+
+// ask returns the answers of all processes, not older than statusFresh, of many tasks statusFreshMany.
 func (s *Stages) ask(ctx context.Context) []answers {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.answers != nil && time.Since(s.asked) < statusFresh {
+	if s.answers != nil && time.Since(s.asked) < s.fresh() {
 		return s.answers
 	}
 	out := make([]answers, len(s.urls))

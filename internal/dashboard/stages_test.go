@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -84,6 +85,34 @@ func TestStagesThatAreNone(t *testing.T) {
 				t.Errorf("silence %q, want %q", f.stage.silence, c.want)
 			}
 		})
+	}
+}
+
+// TestStagesOfMany: the pages of many tasks share the answer of a process that has the stages of all.
+func TestStagesOfMany(t *testing.T) {
+	w := newScene()
+	var asked atomic.Int64
+	s, err := NewStages([]string{stageProcess(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		_ = json.NewEncoder(w).Encode(map[string]any{"tasks": []obs.StageStatus{{Task: "churn"}, {Task: "income", Works: true, Users: 7}}})
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	for range 200 {
+		s.Tell(t.Context(), w.Board)
+	}
+	if f, _ := w.look(); f.stage.status.Users != 7 {
+		t.Errorf("%+v", f.stage)
+	}
+	if n, most := asked.Load(), 1+int64(time.Since(begun)/statusFreshMany); n > most {
+		t.Errorf("200 pages asked %d times, want %d at most", n, most)
+	}
+	s.asked = s.asked.Add(-statusFreshMany)
+	before := asked.Load()
+	if s.Tell(t.Context(), w.Board); asked.Load() != before+1 {
+		t.Error("an answer that is old is shown on")
 	}
 }
 

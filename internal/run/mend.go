@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/panics"
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
@@ -35,7 +36,7 @@ func KeepProvisioned(ctx context.Context, conn *natsjs.Conn, name stream.Task, s
 	log *slog.Logger) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	running.Go(func() { s.keep(ctx, conn, name, log) })
+	running.Go(func() { unbroken(ctx, log, func() { s.keep(ctx, conn, name, log) }) })
 	return func() {
 		cancel()
 		running.Wait()
@@ -96,6 +97,26 @@ func (s Streams) keep(ctx context.Context, conn *natsjs.Conn, name stream.Task, 
 			}
 		default:
 			log.Log(ctx, trouble.Level(time.Now(), err), "cannot look after the task's streams", "task", name, "error", err)
+		}
+	}
+}
+
+// afterPanic is the time after which what looks after a task is begun again where it panicked.
+const afterPanic = time.Minute
+
+// unbroken calls f, and again where it panicked, until ctx is done: of many tasks in a process no other one ends.
+func unbroken(ctx context.Context, log *slog.Logger, f func()) {
+	for {
+		err := panics.Caught(func() error {
+			f()
+			return nil
+		})
+		if err == nil {
+			return
+		}
+		log.Error("what looks after a task's streams panicked: it begins again", "error", err, "after", afterPanic)
+		if !sleep(ctx, afterPanic) {
+			return
 		}
 	}
 }

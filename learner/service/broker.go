@@ -92,11 +92,17 @@ func (s *Service) answered() {
 
 // pause waits for a wake-up, or for the jittered timer that makes up for lost ones.
 func (s *Service) pause(ctx context.Context) error {
-	timer := time.NewTimer(s.config.Poll/2 + time.Duration(s.jitter.Int64N(int64(s.config.Poll/2)+1)))
+	_, err := s.pauseFor(ctx, s.config.Poll)
+	return err
+}
+
+// pauseFor is pause with a timer of at most so long; woken reports whether something else ended it.
+func (s *Service) pauseFor(ctx context.Context, most time.Duration) (woken bool, err error) {
+	timer := time.NewTimer(most/2 + time.Duration(s.jitter.Int64N(int64(most/2)+1)))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return false, context.Cause(ctx)
 	case wake, ok := <-s.wake:
 		if !ok {
 			s.wake = nil
@@ -106,6 +112,7 @@ func (s *Service) pause(ctx context.Context) error {
 	case <-s.config.History.changed:
 		s.edited(ctx)
 	case <-timer.C:
+		return false, nil
 	}
-	return nil
+	return true, nil
 }

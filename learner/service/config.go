@@ -45,7 +45,10 @@ type Config struct {
 
 	Observer Observer      // nil observes nothing
 	Logger   *slog.Logger  // nil discards
-	Poll     time.Duration // longest time between looks at the broker; default 1 s
+	Poll     time.Duration // longest time between looks at the broker where it does not wake; default 1 s
+	// Rest is the longest time between looks for a batch while the broker wakes: the time grows up to it while nothing comes.
+	// Default 15 s.
+	Rest time.Duration
 	// Patience bounds the search for a record that must exist, before it counts as lost: a replica that lags
 	// may have answered. Default 15 s.
 	Patience time.Duration
@@ -73,13 +76,16 @@ func (c *Config) validate() error {
 		err = errors.Join(err, fmt.Errorf("learner service: StageKey has %d bytes: want %d", len(c.StageKey),
 			ed25519.PublicKeySize))
 	}
-	for field, d := range map[string]*time.Duration{"Poll": &c.Poll, "Patience": &c.Patience} {
+	for field, d := range map[string]*time.Duration{"Poll": &c.Poll, "Rest": &c.Rest, "Patience": &c.Patience} {
 		if *d < 0 {
 			err = errors.Join(err, fmt.Errorf("learner service: %s %v: want a positive duration", field, *d))
 		}
 	}
 	if c.Poll == 0 {
 		c.Poll = time.Second
+	}
+	if c.Rest == 0 {
+		c.Rest = 15 * time.Second
 	}
 	if c.Patience == 0 {
 		c.Patience = patience

@@ -88,11 +88,14 @@ func (s *Service) endsAfter(r uint64, p past) bool {
 
 // awaitBatch waits for the batch of the announced round; it returns false if the round must be given up.
 // Meanwhile it checks that the records that the batch will answer still exist. What stands there and is not the stage's
-// decides nothing: the wait goes on, and says so once.
+// decides nothing: the wait goes on, and says so once. The Close that follows a batch wakes; a wake may be lost, and a batch
+// may stand without its Close.
 func (s *Service) awaitBatch(ctx context.Context, c *core) (stream.Message, bool, error) {
 	around := lookout{next: time.Now().Add(lookEvery)}
 	said := false
+	rest := s.config.Poll
 	for {
+		quiet := false                    // the broker answered that nothing is there, and nothing else is to be found out
 		_, now := s.config.Finish.state() // before the look
 		msg, err := s.batch(ctx, c)
 		forged := errors.Is(err, seal.ErrNotWritten)
@@ -116,11 +119,20 @@ func (s *Service) awaitBatch(ctx context.Context, c *core) (stream.Message, bool
 			if err := s.lookAround(ctx, c, &around); err != nil {
 				return stream.Message{}, false, err
 			}
+			quiet = s.wake != nil && s.cause == "" && around.missing.IsZero()
 		case !forged:
 			s.answered()
+			quiet = s.wake != nil
 		}
-		if err := s.pause(ctx); err != nil {
+		if !quiet {
+			rest = s.config.Poll
+		}
+		woken, err := s.pauseFor(ctx, rest)
+		if err != nil {
 			return stream.Message{}, false, err
+		}
+		if rest = min(2*rest, s.config.Rest); woken {
+			rest = s.config.Poll
 		}
 	}
 }

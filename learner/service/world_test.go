@@ -129,7 +129,7 @@ func (w *world) body() (*wire.Task, error) {
 
 func (w *world) config() Config {
 	return Config{Task: name, Records: w.broker, Store: w.store, Identity: w.learner, StageKey: w.stage.Public(),
-		Prepare: w.body, AcceptRollback: w.accept, Poll: time.Second}
+		Prepare: w.body, AcceptRollback: w.accept, Poll: time.Second, Rest: time.Second}
 }
 
 func (w *world) new(c Config) *Service {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/internal/observe"
+	"github.com/panlearn/panlearn/internal/panics"
 	"github.com/panlearn/panlearn/shuffle/split"
 	"github.com/panlearn/panlearn/shuffle/splitwire"
 	"github.com/panlearn/panlearn/stream"
@@ -110,6 +111,7 @@ func (a *attempt) erase() {
 func (a *attempt) run(jobs []*split.Job) {
 	var next atomic.Int64
 	var group sync.WaitGroup
+	var caught panics.First
 	for _, w := range a.workers[:min(len(a.workers), len(jobs))] {
 		group.Go(func() {
 			for {
@@ -117,11 +119,12 @@ func (a *attempt) run(jobs []*split.Job) {
 				if i >= len(jobs) {
 					return
 				}
-				jobs[i].Run(w)
+				caught.Do(func() { jobs[i].Run(w) })
 			}
 		})
 	}
 	group.Wait()
+	caught.Again()
 }
 
 // expects notes where the reply to a request goes: to where it was asked for last.
@@ -144,9 +147,14 @@ func (h *Helper) decide(a *attempt) {
 	if jobs, ok := a.helper.Work(); ok {
 		a.busy = true
 		h.deciding.Go(func() {
-			for jobs := jobs; jobs != nil; {
-				a.run(jobs)
-				jobs = h.decided(a)
+			h.caught.Do(func() {
+				for jobs := jobs; jobs != nil; {
+					a.run(jobs)
+					jobs = h.decided(a)
+				}
+			})
+			if h.caught.Any() {
+				h.look()
 			}
 		})
 	}

@@ -190,6 +190,7 @@ func (f *follower) follow(ctx context.Context) error {
 // turn puts what has to be put, looks at the newest round and its newest attempt, and reports whether the task is over.
 // After a wake that brought something it looks at that alone: another turn follows within the interval.
 func (f *follower) turn(ctx context.Context) (over bool, err error) {
+	f.caught.Again()
 	woken := len(f.brought) > 0
 	for _, step := range []func(context.Context) error{f.putShare, f.lookAtShown, f.putJoin, f.lookAtRound, f.begin,
 		f.lookAtOpen} {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/panics"
 	"github.com/panlearn/panlearn/shuffle/helper/folder"
 	"github.com/panlearn/panlearn/shuffle/split"
 	"github.com/panlearn/panlearn/stream"
@@ -27,6 +28,7 @@ type Helper struct {
 	hash stream.Hash
 
 	deciding sync.WaitGroup
+	caught   panics.First // of what runs beside Run
 
 	mu       sync.Mutex // guards all below
 	desk     *split.Desk
@@ -53,9 +55,17 @@ func (h *Helper) Run(ctx context.Context) error {
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
+	whole := false
+	defer func() {
+		if !whole { // somebody may catch the panic: what must not outlive Run is erased, or the process ends
+			late := time.AfterFunc(h.Lease, func() { panic("helper: shares and keys could not be erased after a panic") })
+			defer late.Stop()
+		}
+		h.finish()
+		h.deciding.Wait()
+	}()
 	err := h.run(ctx)
-	h.finish()
-	h.deciding.Wait()
+	whole = true
 	return err
 }
 
@@ -66,7 +76,11 @@ func (h *Helper) run(ctx context.Context) error {
 		return err
 	}
 	if err := f.insist(ctx, "serve", func(context.Context) error {
-		return h.Exchange.ServeExchange(ctx, h.Task, h.take)
+		return h.Exchange.ServeExchange(ctx, h.Task, func(subject string, message []byte, reply func([]byte)) {
+			if h.caught.Do(func() { h.take(subject, message, reply) }); h.caught.Any() {
+				h.look()
+			}
+		})
 	}); err != nil {
 		return err
 	}

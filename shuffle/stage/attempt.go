@@ -266,5 +266,6 @@ func (a *attempt) erase() {
 	}
 	a.taking.erase()
 	a.places.end(a.table, a.backlog.ramp)
+	clear(a.single.plaintext) // it is still there where opening it panicked
 	a.single = sealed{}
 }

@@ -130,6 +130,8 @@ type collecting struct {
 	gone    time.Time // of our patience with a round that is not there; zero: it was when it was looked for
 	look    time.Time // next look at the records
 	looks   int       // done of this one, which is of three: the outcome, End, the queue
+	quiet   int       // such looks in a row, while no report came and nothing was announced
+	seen    uint64    // messages that were examined before the last one
 	expires time.Time // of our patience with a task that has ended after this round
 	forged  bool      // it was said that a record is not its writer's
 	starved bool      // it was said that the minimum is not there at the deadline
@@ -141,6 +143,24 @@ func (p *collecting) String() string {
 		return fmt.Sprintf("waiting for the helper to join round %d, attempt %d", p.attempt.round.number, p.attempt.number)
 	}
 	return fmt.Sprintf("collecting round %d, attempt %d", p.attempt.round.number, p.attempt.number)
+}
+
+// Looks at the records in a row that found nothing, after which they are rarer: half as often each time, and at most so
+// often in half.
+const (
+	quietLooks = 4
+	mostHalves = 3
+)
+
+// idle returns the time until the next look at the records: a period, or more of them where no report came for some looks
+// and the broker announces records.
+func (p *collecting) idle() time.Duration {
+	came := p.backlog.examined != p.seen
+	p.seen = p.backlog.examined
+	if p.quiet++; came || !p.wakes || p.attempt.pair != nil {
+		p.quiet = 0
+	}
+	return p.jittered() << min(max(p.quiet-quietLooks, 0), mostHalves)
 }
 
 func (p *collecting) abandon() {
@@ -191,10 +211,16 @@ func (p *collecting) handle(now time.Time, did effects, r result) (phase, error)
 	case did.call == wait, did.subject == p.Task.Join(a.round.number, a.number):
 		return p, nil
 	case did.call == collect:
+		if r.woken {
+			p.quiet = 0
+			if soon := now.Add(p.jittered()); soon.Before(p.look) {
+				p.look = soon
+			}
+		}
 		observe.Tell2(p.Observer.Fill, a.users(), a.round.mixer.Cohort)
 		p.starving(now)
 	case did.call == queued:
-		p.looks, p.look = 0, now.Add(p.jittered())
+		p.looks, p.look = 0, now.Add(p.idle())
 	case did.call == latest, did.call == put:
 		return p.reopened(now, did, r), nil
 	case p.looks == 2 && did.call == get:

@@ -27,6 +27,7 @@ type environment struct {
 	backlog backlog // of the last attempt that this process opened
 	floods  floods
 	places  *places
+	wakes   bool // the broker announces records
 	older   older
 	// stream sequence of the newest record of attempts since this process found the newest round; 0: none yet
 	last uint64

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/panlearn/panlearn/internal/observe"
+	"github.com/panlearn/panlearn/internal/panics"
 	"github.com/panlearn/panlearn/shuffle"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -144,14 +145,20 @@ func (a *attempt) examineAll(reports []stream.Delivery) (n int) {
 	window := uint64(4 * a.Workers)
 	slots, todo := make([]sealed, window), make(chan *sealed, window)
 	var pool sync.WaitGroup
+	var caught panics.First
 	for range min(a.Workers, len(reports)) {
 		pool.Go(func() {
 			for o := range todo {
-				a.unseal(o)
+				caught.Do(func() { a.unseal(o) })
 				o.done <- struct{}{}
 			}
 		})
 	}
+	end := sync.OnceFunc(func() {
+		close(todo)
+		pool.Wait()
+	})
+	defer end() // also where counting panics
 	begun := uint64(0)
 	for counted := uint64(0); ; counted++ {
 		for begun < uint64(len(reports)) && begun-counted < window &&
@@ -168,10 +175,12 @@ func (a *attempt) examineAll(reports []stream.Delivery) (n int) {
 			break
 		}
 		o := &slots[counted%window]
-		<-o.done
+		if <-o.done; caught.Any() {
+			break
+		}
 		a.count(o)
 	}
-	close(todo)
-	pool.Wait()
+	end()
+	caught.Again()
 	return int(begun)
 }

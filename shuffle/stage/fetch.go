@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/panics"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -58,26 +59,38 @@ func (f *fetcher) ask(ctx context.Context, prefetch int, room uint64, timeout, s
 	ctx, cancel := context.WithTimeout(ctx, timeout+slack)
 	f.flight, f.cancel = flight, cancel
 	go func() {
-		reports, err := f.queue.Fetch(ctx, n, timeout)
-		flight <- fetched{reports, time.Now(), err}
+		var got fetched
+		got.err = panics.Caught(func() (err error) {
+			got.reports, err = f.queue.Fetch(ctx, n, timeout)
+			return err
+		})
+		got.at = time.Now()
+		flight <- got
 	}()
 }
 
-// wait waits until a time for the fetch that is under way.
-func (f *fetcher) wait(ctx context.Context, until time.Time) error {
+// wait waits until a time for the fetch that is under way, or for something on wake; open is false where wake is closed.
+func (f *fetcher) wait(ctx context.Context, until time.Time, wake <-chan stream.Wake) (woken, open bool, err error) {
 	if f.flight == nil {
-		return nil
+		return false, true, nil
+	}
+	select {
+	case _, open := <-wake:
+		return true, open, nil
+	default:
 	}
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return false, true, ctx.Err()
 	case <-timer.C:
-		return nil
+		return false, true, nil
 	case got := <-f.flight:
 		f.land(got)
-		return got.err
+		return false, true, got.err
+	case _, open := <-wake:
+		return true, open, nil
 	}
 }
 

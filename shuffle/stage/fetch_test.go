@@ -34,6 +34,12 @@ func (q *slowQueue) Fetch(ctx context.Context, max int, _ time.Duration) ([]stre
 func (q *slowQueue) Queue(context.Context) (stream.Queue, error) { return stream.Queue{}, nil }
 func (q *slowQueue) Purge(context.Context, uint64) error         { return nil }
 
+// landed waits for the fetch that is under way, with nothing that wakes.
+func landed(ctx context.Context, f *fetcher, until time.Time) error {
+	_, _, err := f.wait(ctx, until, nil)
+	return err
+}
+
 // TestFetcherBounds: ready and asked reports are never more than the prefetch, nor than the cohort still takes; a
 // fetch is under way while others are examined; and one fetch at a time.
 func TestFetcherBounds(t *testing.T) {
@@ -59,7 +65,7 @@ func TestFetcherBounds(t *testing.T) {
 					break
 				}
 				q.bring <- q.asked[len(q.asked)-1]
-				if err := f.wait(t.Context(), time.Now().Add(time.Hour)); err != nil {
+				if err := landed(t.Context(), f, time.Now().Add(time.Hour)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -92,17 +98,17 @@ func TestFetcherOutlivesAWait(t *testing.T) {
 		q := &slowQueue{bring: make(chan int)}
 		f := &fetcher{queue: q}
 		f.ask(t.Context(), 8, 100, time.Minute, time.Second)
-		if err := f.wait(t.Context(), time.Now().Add(time.Second)); err != nil || f.flight == nil || len(f.ready) != 0 {
+		if err := landed(t.Context(), f, time.Now().Add(time.Second)); err != nil || f.flight == nil || len(f.ready) != 0 {
 			t.Fatalf("%v, %v", err, f.ready)
 		}
 		q.bring <- 3
-		if err := f.wait(t.Context(), time.Now().Add(time.Second)); err != nil || len(f.ready) != 3 || len(q.asked) != 1 {
+		if err := landed(t.Context(), f, time.Now().Add(time.Second)); err != nil || len(f.ready) != 3 || len(q.asked) != 1 {
 			t.Fatalf("%v, %d ready, asked %v", err, len(f.ready), q.asked)
 		}
 		f.ask(t.Context(), 8, 100, time.Minute, time.Second)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := f.wait(ended, time.Now().Add(time.Second)); !errors.Is(err, context.Canceled) {
+		if err := landed(ended, f, time.Now().Add(time.Second)); !errors.Is(err, context.Canceled) {
 			t.Errorf("wait after the end: %v", err)
 		}
 		data := f.ready[0].Data

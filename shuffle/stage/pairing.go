@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/internal/observe"
+	"github.com/panlearn/panlearn/internal/panics"
 	"github.com/panlearn/panlearn/shuffle"
 	"github.com/panlearn/panlearn/shuffle/split"
 	"github.com/panlearn/panlearn/shuffle/splitwire"
@@ -207,16 +208,18 @@ func (a *attempt) lead(reports []stream.Delivery) (n int) {
 	}
 	close(jobs)
 	var pool sync.WaitGroup
+	var caught panics.First
 	for _, w := range p.workers[:min(len(p.workers), max(1, len(jobs)))] {
 		pool.Go(func() {
 			for t := range jobs {
 				w.tokens = w.tokens[:0]
-				t.job.Run(w.Worker)
+				caught.Do(func() { t.job.Run(w.Worker) })
 				t.tokens = slices.Clone(w.tokens)
 			}
 		})
 	}
 	pool.Wait()
+	caught.Again()
 	for i := range all {
 		a.taken(&all[i])
 	}

@@ -24,7 +24,8 @@ func (s *Stage) perform(ctx context.Context, todo effects) (r result, err error)
 		if todo.attempt.pair != nil {
 			return r, s.collectShared(ctx, todo)
 		}
-		return r, s.collect(ctx, todo)
+		r.woken, err = s.collect(ctx, todo)
+		return r, err
 	case exchanged:
 		r.answer, err = s.ask(ctx, todo)
 		return r, err
@@ -94,8 +95,8 @@ const chunk = 64
 // collect examines some of the reports that the last fetch brought, and acknowledges them: if this process dies, its
 // totals die too. The next fetch is under way meanwhile. Without the lease nothing is acknowledged, because the
 // reports may be another process's; and as a clock may stand still, those that could be are kept until the lease is
-// confirmed.
-func (s *Stage) collect(ctx context.Context, todo effects) error {
+// confirmed. woken reports whether a wake ended the wait for reports.
+func (s *Stage) collect(ctx context.Context, todo effects) (woken bool, err error) {
 	f, a := &s.fetcher, todo.attempt
 	timeout := max(0, time.Until(todo.until))
 	f.ask(ctx, s.Prefetch, a.room(), timeout, s.LeaseTTL/4)
@@ -107,8 +108,12 @@ func (s *Stage) collect(ctx context.Context, todo effects) error {
 		if keep := f.keptAt.Add(keepFor); len(f.kept) > 0 && keep.Before(until) {
 			until = keep
 		}
-		if err := f.wait(ctx, until); err != nil {
-			return err
+		var open bool
+		if woken, open, err = f.wait(ctx, until, s.wake); err != nil {
+			return woken, err
+		}
+		if !open {
+			s.deaf()
 		}
 		f.ask(ctx, s.Prefetch, a.room(), timeout, s.LeaseTTL/4)
 	}
@@ -120,7 +125,7 @@ func (s *Stage) collect(ctx context.Context, todo effects) error {
 		a.newest = now
 	}
 	if !s.lease.holds(now) {
-		return nil
+		return woken, nil
 	}
 	for i := range reports[:n] {
 		d := &reports[i]
@@ -136,7 +141,7 @@ func (s *Stage) collect(ctx context.Context, todo effects) error {
 	}
 	a.places.waits(a.table, uint64(len(f.ready))+f.behind, a.backlog.examined, f.landedAt)
 	s.tellFloods(now)
-	return s.acknowledgeKept(ctx, now)
+	return woken, s.acknowledgeKept(ctx, now)
 }
 
 func (s *Stage) acknowledge(ack func() error) {
@@ -175,7 +180,10 @@ func (s *Stage) sleep(ctx context.Context, until time.Time) {
 	case <-timer.C:
 	case _, ok := <-s.wake:
 		if !ok {
-			s.wake = nil
+			s.deaf()
 		}
 	}
 }
+
+// deaf ends the wakes.
+func (s *Stage) deaf() { s.wake, s.wakes = nil, false }

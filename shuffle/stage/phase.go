@@ -87,6 +87,7 @@ type result struct {
 	marked  stream.Round     // of marked: the highest round that was marked
 	ours    bool             // of mark: the mark is ours; of prepared, keep and overwrite: the step was made
 	found   *Found           // of find
+	woken   bool             // of collect: a record was announced
 	answer  []byte           // of exchanged; nil: none came, or nobody listens
 }
 

@@ -217,7 +217,10 @@ func (s *Stage) serve(ctx context.Context) {
 		s.served = true
 		return
 	}
-	err := s.PlaceServer.ServePlaces(ctx, s.Task, s.places.answer)
+	err := s.PlaceServer.ServePlaces(ctx, s.Task, func(subject string, data []byte) (answer []byte) {
+		s.caught.Do(func() { answer = s.places.answer(subject, data) })
+		return answer
+	})
 	if err != nil && !errors.Is(err, stream.ErrRefused) {
 		s.serves = now.Add(tryAgain)
 		s.Logger.DebugContext(ctx, "cannot ask for requests for places yet", "error", err)

@@ -284,6 +284,15 @@ var scenes = map[string]func(*testing.T) *scene{
 		s.ends(0)
 		return s
 	},
+	// The looks get rarer while nobody reports, and the End that is announced hurries the next one.
+	"the task ends after nobody reported for long": func(t *testing.T) *scene {
+		s := newScene(t, plan{rounds: 2, cohort: 3})
+		s.begins("")
+		s.announces(1)
+		s.waits(5 * time.Minute)
+		s.ends(0)
+		return s
+	},
 	"the broker loses all but the rounds": func(t *testing.T) *scene {
 		s := newScene(t, plan{rounds: 2, cohort: 3, spares: 1})
 		p := s.begins("")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/internal/observe"
+	"github.com/panlearn/panlearn/internal/panics"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/seal"
 )
@@ -31,6 +32,8 @@ type Stage struct {
 	blind    stream.Trouble // the queue cannot be seen
 	grace    time.Time      // until when a bound phase goes on after the context ended
 	open     atomic.Bool    // users were asked to an attempt
+
+	caught panics.First // of what runs beside Run
 
 	do func(context.Context, effects) (result, error) // perform; tests watch it
 
@@ -55,7 +58,14 @@ func (s *Stage) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	whole := false
+	defer func() {
+		if !whole {
+			s.eraseOrDie(p)
+		}
+	}()
 	for err == nil {
+		s.caught.Again()
 		todo := p.next(time.Now())
 		if todo.call == stop {
 			break
@@ -66,12 +76,30 @@ func (s *Stage) Run(ctx context.Context) error {
 			p, err = s.step(steps, p, todo.needs)
 		}
 	}
+	whole = true
 	p.abandon()
 	s.fetcher.drop()
 	s.hangUp()
 	s.giveUp(ctx)
 	s.publish(p, nil, false)
 	return err
+}
+
+// eraseOrDie erases what must not outlive a Run that panics: somebody may catch that, and the process lives on. Where
+// erasing panics too, or does not come to an end, the process ends, and its memory with it.
+func (s *Stage) eraseOrDie(p phase) {
+	die := func() { panic("stage: totals and keys could not be erased after a panic") }
+	late := time.AfterFunc(s.LeaseTTL, die)
+	defer late.Stop()
+	if panics.Caught(func() error {
+		p.abandon()
+		s.fetcher.drop()
+		s.hangUp()
+		return nil
+	}) != nil {
+		go die() // nobody catches it there
+		select {}
+	}
 }
 
 // stepping returns the context of the steps. It ends with ctx, or, where an attempt is open then, when Drain is over.
@@ -144,7 +172,7 @@ func (s *Stage) step(ctx context.Context, p phase, needs need) (phase, error) {
 		return p, nil // Run asks the context next
 	case errors.Is(err, stream.ErrRefused):
 		return p, fmt.Errorf("stage: %s: the broker will never take it: %w", p, err)
-	case errors.Is(err, ErrFolder):
+	case errors.Is(err, ErrFolder) || errors.As(err, new(*panics.Error)):
 		return p, fmt.Errorf("stage: %s: %w", p, err)
 	case err != nil:
 		s.trouble(ctx, todo, todo.about(), err)
@@ -179,7 +207,7 @@ func (s *Stage) watch(ctx context.Context) {
 		s.Logger.Warn("no wake-ups from the broker, polling", "error", err, "poll", s.Poll)
 		return
 	}
-	s.wake = wake
+	s.wake, s.wakes = wake, true
 }
 
 // forged begins the name of the trouble that a call brought a record that its writer did not write.

@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/panics"
 	"github.com/panlearn/panlearn/learner/task"
 )
 
@@ -62,7 +63,7 @@ func (c *Device) Run(ctx context.Context, rows iter.Seq2[task.Row, error]) (Summ
 	c.run()
 	t := newTally()
 	pulled := make(chan error, 1)
-	go func() { pulled <- c.pull(t, rows) }()
+	go func() { pulled <- panics.Caught(func() error { return c.pull(t, rows) }) }()
 	ended := c.loop.ended
 	var idle <-chan time.Time // ticks after the task's end
 	var seen uint64

@@ -2,7 +2,7 @@
 //
 // A [Fleet] follows a [List] of tasks, which changes while it runs, and runs one [Member] for each task on it. A member
 // that fails is shown with its error and started again after a wait, unless trying again mends nothing; then it waits
-// until its task file changes. No member sees another: they share the process, its connection to the broker and what
+// until its task file changes. A panic of a member is such a failure. No member sees another: they share the process, its connection to the broker and what
 // the caller gives them.
 //
 // Everything that a member shows is below /tasks/NAME/ of the fleet's endpoints, where it is what the same role shows

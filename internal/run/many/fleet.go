@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/panlearn/panlearn/internal/panics"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -32,6 +33,7 @@ type Config struct {
 	// seat is gone when it returns. An error that stays the same when the member is started again is marked by [Lasting].
 	Run      func(ctx context.Context, e Entry, seat *Seat) error
 	Starting string        // says in a sentence what a member does that shows nothing yet
+	Over     string        // says in a sentence that a member returned without an error; empty: that the task has ended
 	Every    time.Duration // between looks at the list; 0: 2 s
 	Logger   *slog.Logger
 }
@@ -85,8 +87,21 @@ type Shown struct {
 type Seat struct {
 	Registry *prometheus.Registry // of its metrics alone
 
-	mu    sync.Mutex
-	shown *Shown
+	mu       sync.Mutex
+	shown    *Shown
+	panicked error
+}
+
+// Caught calls f and returns its error. A panic of f is an error too, which the fleet shows from then on, also of a member
+// that does not return. Whatever a member runs in another goroutine goes through it, or through panics.First.
+func (s *Seat) Caught(f func() error) error {
+	err := panics.Caught(f)
+	if errors.As(err, new(*panics.Error)) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.panicked = cmp.Or(s.panicked, err)
+	}
+	return err
 }
 
 // Show has the fleet show a member from now until it returns.
@@ -96,10 +111,10 @@ func (s *Seat) Show(shown Shown) {
 	s.shown = &shown
 }
 
-func (s *Seat) now() *Shown {
+func (s *Seat) now() (shown *Shown, panicked error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.shown
+	return s.shown, s.panicked
 }
 
 // A member is a task that is or was on the list.
@@ -266,7 +281,7 @@ func (f *Fleet) start(ctx context.Context, m *member, running *sync.WaitGroup) {
 	entry, seat := m.entry, m.seat
 	running.Go(func() {
 		defer cancel()
-		err := f.config.Run(ctx, entry, seat)
+		err := seat.Caught(func() error { return f.config.Run(ctx, entry, seat) })
 		f.ended <- &ending{of: m, err: err}
 	})
 }
@@ -327,7 +342,7 @@ func (f *Fleet) row(m *member) Row {
 	case m.cancel != nil && m.state == Ended:
 		r.Line = "It was taken off the list, and stops."
 	case m.state == Ended:
-		r.Line = "The task has ended."
+		r.Line = cmp.Or(f.config.Over, "The task has ended.")
 	case m.state == Waiting:
 		again := m.again
 		r.Again, r.Wrong, r.Line = &again, true, m.err.Error()
@@ -335,7 +350,11 @@ func (f *Fleet) row(m *member) Row {
 		r.Wrong, r.Line = true, m.err.Error()
 	default:
 		r.Line = f.config.Starting
-		if s := m.seat.now(); s != nil {
+		s, panicked := m.seat.now()
+		switch {
+		case panicked != nil:
+			r.Wrong, r.Line = true, panicked.Error()+". It stops; where it still does in a minute, start the process again."
+		case s != nil:
 			r.Line, r.Wrong = s.Line()
 			if s.Status != nil {
 				r.Doing = s.Status()
@@ -357,7 +376,7 @@ func (f *Fleet) shown(name string) (*Shown, error) {
 		return nil, errNoTask
 	}
 	if m.seat != nil {
-		if s := m.seat.now(); s != nil {
+		if s, panicked := m.seat.now(); s != nil && panicked == nil {
 			return s, nil
 		}
 	}
@@ -386,6 +405,11 @@ func (f *Fleet) failing() map[string]bool {
 	out := map[string]bool{}
 	for name, m := range f.members {
 		out[string(name)] = m.state == Waiting || m.state == Refused
+		if m.seat != nil {
+			if _, panicked := m.seat.now(); panicked != nil {
+				out[string(name)] = true
+			}
+		}
 	}
 	for file := range f.faults {
 		out[filepath.Base(file)] = true

@@ -34,6 +34,20 @@ type List interface {
 	Tasks() ([]Entry, []Fault, error)
 }
 
+// Only returns the list of those tasks of another one that are wanted. Its faults stay.
+func Only(list List, wanted func(Entry) bool) List { return only{list, wanted} }
+
+type only struct {
+	List
+	wanted func(Entry) bool
+}
+
+// Tasks implements List.
+func (o only) Tasks() (entries []Entry, faults []Fault, err error) {
+	entries, faults, err = o.List.Tasks()
+	return slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return !o.wanted(e) }), faults, err
+}
+
 // extensions are the names' ends of task files. Snapshots and public models, which a task may name, end in .json.
 var extensions = []string{".yaml", ".yml"}
 

@@ -19,6 +19,9 @@ type link interface {
 }
 
 func (c Config) connect(ctx context.Context) (link, error) {
+	if c.shared != nil {
+		return c.shared, nil
+	}
 	if c.Relay.URL == "" {
 		conn, err := c.Broker.Connect(ctx, "panlearn publisher", c.Logger)
 		if err != nil {
@@ -34,8 +37,17 @@ func (c Config) connect(ctx context.Context) (link, error) {
 	return client, nil
 }
 
+// A lent link is another one's, which closes it.
+type lent struct{ link }
+
+// Close does nothing.
+func (lent) Close() {}
+
 // observed returns what the metrics show of a link. A relay's certificate is not among it: those who watch web servers watch it.
 func observed(conn link, clock *run.Clock) obs.Broker {
+	if own, is := conn.(lent); is {
+		conn = own.link
+	}
 	if conn, ok := conn.(*natsjs.Conn); ok {
 		return run.Observed(conn, clock)
 	}

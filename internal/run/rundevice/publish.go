@@ -12,8 +12,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/many"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/inspection"
 	"github.com/panlearn/panlearn/learner/task/source"
@@ -37,6 +40,9 @@ type Config struct {
 	Broker   run.Broker
 	Relay    relayclient.Config // instead of Broker, where it has an address
 	Metrics  net.Listener       // for /metrics, /healthz and /readyz; nil: none
+
+	shared link       // of a process of many tasks; nil: one of its own
+	seat   *many.Seat // in it
 	// Marks is a folder of this machine's, outside of StateDir, that remembers how far state folders were written; see
 	// statefolder.MarksFolder. Empty: none does, and a StateDir that is put back from a copy is not noticed.
 	Marks string
@@ -192,6 +198,9 @@ func (c Config) devices(ctx context.Context) (devices *device.Device, release fu
 	if err != nil {
 		return nil, nil, err
 	}
+	if c.shared != nil {
+		conn = lent{conn}
+	}
 	if c.Watch != nil {
 		c.watched(conn)
 	}
@@ -228,10 +237,15 @@ func (c *Config) watched(conn link) {
 
 // observe serves the metrics until done is called, and lets the client report its progress to them.
 func (c *Config) observe(ctx context.Context, conn link) (done func() error, err error) {
-	if c.Metrics == nil {
+	var registry *prometheus.Registry
+	switch {
+	case c.seat != nil:
+		registry = c.seat.Registry
+	case c.Metrics != nil:
+		registry = obs.NewRegistry()
+	default:
 		return func() error { return nil }, nil
 	}
-	registry := obs.NewRegistry()
 	count, err := obs.NewPublisher(registry, string(c.Task))
 	if err != nil {
 		return nil, err
@@ -256,14 +270,18 @@ func (c *Config) observe(ctx context.Context, conn link) (done func() error, err
 		defer close(watched)
 		clock.Watch(serving, run.LeaseOf(conn, c.Task), c.Logger)
 	}()
+	endpoints := obs.Endpoints(registry, nil, run.Ready(conn.Connected, run.Lease, func() (string, time.Time) {
+		return unready(last.Load())
+	}), nil)
 	served := make(chan error, 1)
-	go func() {
-		served <- obs.Serve(serving, c.Metrics, obs.Endpoints(registry, nil, run.Ready(conn.Connected, run.Lease,
-			func() (string, time.Time) {
-				return unready(last.Load())
-			}), nil))
-	}()
-	c.Logger.Info("serving", "metrics", "http://"+c.Metrics.Addr().String()+"/metrics")
+	if c.seat != nil {
+		c.seat.Show(many.Shown{Handler: endpoints, Line: func() (string, bool) { return c.line(last.Load()) },
+			Status: func() any { return TaskSummary{c.Task, last.Load().Summary} }})
+		served <- nil
+	} else {
+		go func() { served <- obs.Serve(serving, c.Metrics, endpoints) }()
+		c.Logger.Info("serving", "metrics", "http://"+c.Metrics.Addr().String()+"/metrics")
+	}
 	return func() error {
 		stop()
 		<-watched

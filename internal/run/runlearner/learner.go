@@ -4,6 +4,7 @@ package runlearner
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -161,7 +162,20 @@ type seat struct {
 	store    state.Store
 	finish   *service.Finisher
 	history  *service.History
-	show     func(many.Shown) // nil: nothing is shown
+	show     func(many.Shown)         // nil: nothing is shown
+	peers    time.Duration            // between looks at the page's peers; 0: peersEvery
+	mends    time.Duration            // between checks of the streams; 0: that of run.Streams
+	caught   func(func() error) error // nil: a panic ends the process
+}
+
+// begin starts f in the group.
+func (s seat) begin(f func() error) {
+	s.group.Go(func() error {
+		if s.caught == nil {
+			return f()
+		}
+		return s.caught(f)
+	})
 }
 
 // on learns a planned task.
@@ -174,7 +188,7 @@ func (c Config) on(ctx context.Context, at seat, planned *wire.Task, expected *d
 	if err := obs.NewBroker(at.registry, c.Spec.Name, run.Observed(conn, clock)); err != nil {
 		return err
 	}
-	at.group.Go(func() error {
+	at.begin(func() error {
 		clock.Watch(at.serving, run.RoundsOf(conn, stream.Task(c.Spec.Name)), c.Logger)
 		return nil
 	})
@@ -191,12 +205,12 @@ func (c Config) on(ctx context.Context, at seat, planned *wire.Task, expected *d
 		defer site.Close()
 		watch = append(watch, site.Board.Observer())
 		ended = site.Ended
-		peers := Peers{Conn: conn, Clock: clock, Every: peersEvery, Stage: onBroker(site.Board, conn,
+		peers := Peers{Conn: conn, Clock: clock, Every: cmp.Or(at.peers, peersEvery), Stage: onBroker(site.Board, conn,
 			stream.Task(c.Spec.Name))}
 		if c.Stages != nil {
 			peers.Stage = func(ctx context.Context) { c.Stages.Tell(ctx, site.Board) }
 		}
-		at.group.Go(func() error { return site.Watch(at.serving, peers) })
+		at.begin(func() error { return site.Watch(at.serving, peers) })
 		at.show(many.Shown{Line: site.Board.Line, Handler: c.endpoints(at.registry, at.store,
 			run.Ready(conn.Connected, run.Lease, trouble.now), done, site.Handler())})
 	}
@@ -252,7 +266,7 @@ func (c Config) learn(ctx context.Context, at seat, planned *wire.Task, metrics 
 	if err != nil {
 		return err
 	}
-	streams := run.Streams{Body: planned, Replicas: c.Replicas, MemoryReports: c.MemoryReports, ReportBytes: c.ReportBytes}
+	streams := run.Streams{Body: planned, Replicas: c.Replicas, MemoryReports: c.MemoryReports, ReportBytes: c.ReportBytes, Every: at.mends}
 	administers, err := run.Provision(ctx, conn, name, streams)
 	if err != nil {
 		return err

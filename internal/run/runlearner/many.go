@@ -6,18 +6,28 @@ import (
 	"io/fs"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/panlearn/panlearn/internal/dashboard"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/many"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // ServerFolder is the folder in which RunMany keeps an embedded server's streams: no task has such a name.
 const ServerFolder = "nats.server"
+
+// What a learner of many tasks does for each of them now and then is rarer than in a learner of one, for which it is most
+// of the work while nobody reports. A reconnection has all streams checked at once.
+const (
+	manyPeersEvery = 5 * time.Second
+	manyMendEvery  = 30 * time.Second
+)
 
 // RunMany runs the learners of a list of tasks until ctx is done, on one connection. c is what all have in common: its
 // Spec is not used, and StateDir has a folder for each task, of its name. memory reports whether a new task's sealed
@@ -58,25 +68,33 @@ func (c Config) member(ctx context.Context, e many.Entry, place *many.Seat, brok
 	if c.MemoryReports, err = memory(e); err != nil {
 		return many.Lasting(err)
 	}
-	at := seat{broker: broker, registry: place.Registry}
+	at := seat{broker: broker, registry: place.Registry, peers: manyPeersEvery, mends: manyMendEvery}
 	if c.HTTP != nil {
 		at.show = place.Show
 	}
+	at.caught = place.Caught
 	return Hold(ctx, c.StateDir, c.Logger, func(ctx, serving context.Context, group *errgroup.Group, store state.Store,
 		finish *service.Finisher, history *service.History) error {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case plans <- struct{}{}:
-		}
-		planned, expected, err := TaskOf(ctx, store, c.Spec)
-		<-plans
-		if err != nil {
-			return err
-		}
 		at.serving, at.group, at.store, at.finish, at.history = serving, group, store, finish, history
-		return c.on(ctx, at, planned, expected)
+		return place.Caught(func() error { // here, so that Hold closes the store
+			planned, expected, err := c.plan(ctx, store, plans)
+			if err != nil {
+				return err
+			}
+			return c.on(ctx, at, planned, expected)
+		})
 	})
+}
+
+// plan plans or resumes, with as many others at a time as plans has room for.
+func (c Config) plan(ctx context.Context, store state.Store, plans chan struct{}) (*wire.Task, *dashboard.Expected, error) {
+	select {
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	case plans <- struct{}{}:
+	}
+	defer func() { <-plans }()
+	return TaskOf(ctx, store, c.Spec)
 }
 
 // lasting reports whether a learner that was started again would fail alike.

@@ -1,6 +1,7 @@
 package runstage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -28,9 +29,10 @@ func RunMany(ctx context.Context, c Config, list many.List) error {
 		Starting: "It looks for the task's streams, " + makers + ".",
 		Run: func(ctx context.Context, e many.Entry, seat *many.Seat) error {
 			one := c
+			one.Poll = cmp.Or(c.Poll, c.LeaseTTL/4) // wakes tell what is new; the lease needs as much care
 			one.Task, one.HTTP, one.Logger = e.Name, nil, c.Logger.With("task", e.Name)
 			show := func(_ context.Context, _ *errgroup.Group, shown many.Shown) { seat.Show(shown) }
-			err := one.on(ctx, conn, seat.Registry, show)
+			err := one.on(ctx, conn, seat.Registry, seat.Caught, show)
 			if lasting(err) {
 				return many.Lasting(err)
 			}

@@ -44,7 +44,7 @@ func Run(ctx context.Context, c Config) error {
 	defer conn.Close()
 	c.Logger = c.Logger.With("task", c.Task)
 	c.Logger.Info("looking for the task's streams, " + makers)
-	return c.on(ctx, conn, obs.NewRegistry(), func(serving context.Context, group *errgroup.Group, shown many.Shown) {
+	return c.on(ctx, conn, obs.NewRegistry(), uncaught, func(serving context.Context, group *errgroup.Group, shown many.Shown) {
 		if c.HTTP != nil {
 			c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
 			group.Go(func() error { return obs.Serve(serving, c.HTTP, shown.Handler) })
@@ -52,9 +52,12 @@ func Run(ctx context.Context, c Config) error {
 	})
 }
 
+// uncaught calls f: a panic ends a process that has one task.
+func uncaught(f func() error) error { return f() }
+
 // on runs a stage on a connection, with its metrics in registry, and calls show once it looks at its task. What show
-// starts in the group ends with serving.
-func (c Config) on(ctx context.Context, conn *natsjs.Conn, registry *prometheus.Registry,
+// starts in the group ends with serving. What runs in a goroutine goes through caught.
+func (c Config) on(ctx context.Context, conn *natsjs.Conn, registry *prometheus.Registry, caught func(func() error) error,
 	show func(serving context.Context, group *errgroup.Group, shown many.Shown)) error {
 	metrics, err := obs.NewStage(registry, string(c.Task))
 	if err != nil {
@@ -83,11 +86,12 @@ func (c Config) on(ctx context.Context, conn *natsjs.Conn, registry *prometheus.
 	if err := obs.StatusMetrics(registry, string(c.Task), s.Status); err != nil {
 		return err
 	}
-	group.Go(func() error {
+	begin := func(f func() error) { group.Go(func() error { return caught(f) }) }
+	begin(func() error {
 		clock.Watch(serving, run.LeaseOf(conn, c.Task), c.Logger)
 		return nil
 	})
-	group.Go(func() error {
+	begin(func() error {
 		logWaiting(serving, c.Logger, s.Status, waitingEvery)
 		return nil
 	})
@@ -98,7 +102,7 @@ func (c Config) on(ctx context.Context, conn *natsjs.Conn, registry *prometheus.
 		Line:   func() (string, bool) { return line(s.Status()) },
 		Status: func() any { return obs.StatusOf(s.Status(), reports) },
 	})
-	group.Go(func() error {
+	begin(func() error {
 		defer stop()
 		return s.Run(ctx)
 	})
