@@ -97,6 +97,28 @@ func TestComposeSplit(t *testing.T) {
 	}
 }
 
+// overlays are laid over compose.yaml for more roles.
+var overlays = []string{"compose.split.yaml", "compose.issuer.yaml"}
+
+// TestComposeIssuer: the issuer is closed as the others are, its key and its list are on volumes of its own, and what it is
+// laid over is there.
+func TestComposeIssuer(t *testing.T) {
+	base, over := readCompose(t).Services, composed(t, "compose.issuer.yaml").Services
+	for name, s := range over {
+		switch _, there := base[name]; {
+		case there && name != "setup" || !there && s.Image != "panlearn":
+			t.Errorf("%s: want setup and services of ours", name)
+		case !there && (!s.ReadOnly || s.User == "" || !slices.Contains(s.CapDrop, "ALL") || len(s.SecurityOpt) == 0):
+			t.Errorf("%s is open: %+v", name, s)
+		}
+	}
+	for _, volume := range []string{"issuer-key:/key", "issuer-list:/state", "secrets-issuer:/secrets:ro"} {
+		if !slices.Contains(over["issuer"].Volumes, volume) {
+			t.Errorf("the issuer does not mount %s", volume)
+		}
+	}
+}
+
 // TestComposeSchema: docker-compose knows every key. Debian's, 1.29, needs no engine for that; it does not know the
 // project's name.
 func TestComposeSchema(t *testing.T) {
@@ -166,8 +188,10 @@ func TestScrapeTargets(t *testing.T) {
 		for _, target := range targets {
 			host, port, _ := strings.Cut(target, ":")
 			s, found := c.Services[host]
-			if !found {
-				s, found = composed(t, "compose.split.yaml").Services[host]
+			for _, over := range overlays {
+				if !found {
+					s, found = composed(t, over).Services[host]
+				}
 			}
 			if !found {
 				t.Errorf("%s: no service %s", job.JobName, host)

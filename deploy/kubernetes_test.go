@@ -32,6 +32,7 @@ type object struct {
 			MatchLabels map[string]string `yaml:"matchLabels"`
 		}
 		Template podTemplate
+		Claims   []struct{ Metadata struct{ Name string } } `yaml:"volumeClaimTemplates"`
 	}
 }
 
@@ -77,11 +78,54 @@ type probe struct {
 	HTTPGet struct{ Path, Port string } `yaml:"httpGet"`
 }
 
-// Folders of manifests: those of a task, and of the helper of another organisation.
-const (
-	taskFolder   = "kubernetes"
-	helperFolder = "kubernetes/helper"
-)
+// taskFolder has the manifests of a task.
+const taskFolder = "kubernetes"
+
+// folders are all folders of manifests: those of a task, of the helper of another organisation, and of an issuer.
+var folders = []string{taskFolder, "kubernetes/helper", "kubernetes/issuer"}
+
+// releases are the files with what the chart renders for a set of values each.
+func releases(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("helm/testdata/*.yaml")
+	if err != nil || len(files) < 4 {
+		t.Fatalf("%d files of what the chart renders, %v", len(files), err)
+	}
+	return files
+}
+
+// everything returns the objects of all folders of manifests and of all that the chart renders.
+func everything(t *testing.T) (all []object) {
+	t.Helper()
+	for _, folder := range folders {
+		all = append(all, objects(t, folder)...)
+	}
+	for _, file := range releases(t) {
+		all = append(all, parsed(t, file)...)
+	}
+	return all
+}
+
+// parsed returns the objects of one file.
+func parsed(t *testing.T, file string) (all []object) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := yaml.NewDecoder(bytes.NewReader(text)); ; {
+		var o object
+		if err := d.Decode(&o); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if o.Kind == "CronJob" {
+			o.Spec.Template = o.Spec.JobTemplate.Spec.Template
+		}
+		all = append(all, o)
+	}
+}
 
 // objects returns the objects of the manifests that the kustomization of a folder names.
 func objects(t *testing.T, folder string) (all []object) {
@@ -95,23 +139,7 @@ func objects(t *testing.T, folder string) (all []object) {
 		t.Fatal(err)
 	}
 	for _, file := range k.Resources {
-		text, err := os.ReadFile(filepath.Join(folder, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		d := yaml.NewDecoder(bytes.NewReader(text))
-		for {
-			var o object
-			if err := d.Decode(&o); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
-			if o.Kind == "CronJob" {
-				o.Spec.Template = o.Spec.JobTemplate.Spec.Template
-			}
-			all = append(all, o)
-		}
+		all = append(all, parsed(t, filepath.Join(folder, file))...)
 	}
 	files, _ := filepath.Glob(filepath.Join(folder, "*.yaml"))
 	files = slices.DeleteFunc(files, func(f string) bool {
@@ -126,8 +154,12 @@ func objects(t *testing.T, folder string) (all []object) {
 // podLines returns the command lines in the manifests.
 func podLines(t *testing.T) (all []line) {
 	t.Helper()
-	for _, o := range append(objects(t, taskFolder), objects(t, helperFolder)...) {
-		for _, c := range o.Spec.Template.Spec.Containers {
+	for _, o := range everything(t) {
+		spec := o.Spec.Template.Spec
+		for _, c := range append(slices.Clone(spec.InitContainers), spec.Containers...) {
+			if c.Command[0] == "sh" { // which copies a key
+				continue
+			}
 			env := map[string]string{}
 			for _, e := range c.Env {
 				env[e.Name] = e.Value
@@ -145,7 +177,7 @@ func podLines(t *testing.T) (all []line) {
 // serve have probes at the port where they serve.
 func TestPods(t *testing.T) {
 	var kinds []string
-	for _, o := range append(objects(t, taskFolder), objects(t, helperFolder)...) {
+	for _, o := range everything(t) {
 		kinds = append(kinds, o.Kind+" "+o.Metadata.Name)
 		// A Job is immutable: one that stays could not be applied again with a new image.
 		if o.Kind == "Job" && (o.Spec.TTL == nil || *o.Spec.TTL > 600) {
@@ -168,6 +200,10 @@ func TestPods(t *testing.T) {
 		for _, v := range spec.Volumes {
 			volumes = append(volumes, v.Name)
 		}
+		var claimed []string
+		for _, v := range o.Spec.Claims {
+			claimed = append(claimed, v.Metadata.Name)
+		}
 		for _, c := range append(slices.Clone(spec.InitContainers), spec.Containers...) {
 			where := o.Metadata.Name + "/" + c.Name
 			s := c.SecurityContext
@@ -179,15 +215,15 @@ func TestPods(t *testing.T) {
 				t.Errorf("%s: want a limit of memory, and requests", where)
 			}
 			for _, m := range c.VolumeMounts {
-				if o.Metadata.Name == "helper" && (o.Kind != "StatefulSet" || o.Spec.Replicas == nil || *o.Spec.Replicas != 1) {
+				if alone := o.Metadata.Name == "helper" || o.Metadata.Name == "issuer"; alone && (o.Kind != "StatefulSet" || o.Spec.Replicas == nil || *o.Spec.Replicas != 1) {
 					t.Errorf("%s: want one process, with a volume that outlives it", where)
 				}
-				if !slices.Contains(volumes, m.Name) && m.Name != "state" { // claimed by the StatefulSet
+				if !slices.Contains(volumes, m.Name) && !slices.Contains(claimed, m.Name) {
 					t.Errorf("%s: no volume %s", where, m.Name)
 				}
 			}
 			for i, word := range c.Command {
-				if slices.Contains([]string{"--identity", "--http-token", "--relay-token"}, word) &&
+				if slices.Contains([]string{"--identity", "--http-token", "--relay-token", "--gateway-token", "--issuer-key"}, word) &&
 					strings.HasPrefix(c.Command[i+1], "/secrets/") {
 					t.Errorf("%s: %s of a file that the group reads, too", where, word)
 				}
@@ -209,7 +245,8 @@ func TestPods(t *testing.T) {
 	}
 	for _, want := range []string{"StatefulSet learner", "Deployment stage", "Deployment relay", "Job provision", "CronJob retain",
 		"PodDisruptionBudget stage", "PodDisruptionBudget learner",
-		"NetworkPolicy default-deny", "Namespace panlearn", "StatefulSet helper", "Namespace panlearn-helper"} {
+		"NetworkPolicy default-deny", "Namespace panlearn", "StatefulSet helper", "Namespace panlearn-helper", "StatefulSet issuer", "Namespace panlearn-issuer",
+		"Deployment scorer", "ConfigMap tasks"} {
 		if !slices.Contains(kinds, want) {
 			t.Errorf("no %s", want)
 		}
@@ -220,40 +257,53 @@ func TestPods(t *testing.T) {
 	}
 }
 
-// TestKustomization: kubectl makes of the folder the objects of the manifests, each in the namespace, with our
-// image and the generated maps.
+// TestKustomization: kubectl makes of each folder the objects of its manifests, each in the namespace, with our image and the
+// generated maps.
 func TestKustomization(t *testing.T) {
 	if _, err := exec.LookPath("kubectl"); err != nil {
 		t.Log("NOT RUN: kubectl kustomize: not installed")
 		return
 	}
-	out, err := exec.CommandContext(t.Context(), "kubectl", "kustomize", "kubernetes").CombinedOutput()
+	for i, namespace := range []string{"panlearn", "panlearn-helper", "panlearn-issuer"} {
+		out, err := exec.CommandContext(t.Context(), "kubectl", "kustomize", folders[i]).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		made, maps := 0, 0
+		for d := yaml.NewDecoder(bytes.NewReader(out)); ; made++ {
+			var o struct {
+				Kind     string
+				Metadata struct{ Name, Namespace string }
+			}
+			if err := d.Decode(&o); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if o.Kind == "ConfigMap" {
+				maps++
+			}
+			if o.Metadata.Namespace != namespace && o.Kind != "Namespace" {
+				t.Errorf("%s %s is in namespace %q", o.Kind, o.Metadata.Name, o.Metadata.Namespace)
+			}
+		}
+		if want := len(objects(t, folders[i])) + maps; made != want || maps == 0 {
+			t.Errorf("%s: %d objects, %d of them maps, want %d", folders[i], made, maps, want)
+		}
+		if bytes.Contains(out, []byte("image: panlearn\n")) ||
+			!bytes.Contains(out, []byte("image: registry.example/panlearn:")) {
+			t.Errorf("%s: our image is not replaced everywhere", folders[i])
+		}
+		if regexp.MustCompile(`configMap:\s+name: task\n`).Match(out) {
+			t.Errorf("%s: a pod mounts the task by a name that no map has", folders[i])
+		}
+	}
+}
+
+// TestIssuersTask: the task file beside the issuer's manifests is one that the issuer would take.
+func TestIssuersTask(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), programs(t).Learner, "plan", "-f", "kubernetes/issuer/task.yaml", "--json").CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	made := 0
-	for d := yaml.NewDecoder(bytes.NewReader(out)); ; made++ {
-		var o struct {
-			Kind     string
-			Metadata struct{ Name, Namespace string }
-		}
-		if err := d.Decode(&o); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if o.Metadata.Namespace != "panlearn" && o.Kind != "Namespace" {
-			t.Errorf("%s %s is in namespace %q", o.Kind, o.Metadata.Name, o.Metadata.Namespace)
-		}
-	}
-	if want := len(objects(t, taskFolder)) + 2; made != want { // the two maps
-		t.Errorf("%d objects, want %d", made, want)
-	}
-	if bytes.Contains(out, []byte("image: panlearn\n")) ||
-		!bytes.Contains(out, []byte("image: registry.example/panlearn:")) {
-		t.Error("our image is not replaced everywhere")
-	}
-	if regexp.MustCompile(`configMap:\s+name: task\n`).Match(out) {
-		t.Error("a pod mounts the task by a name that no map has")
+		t.Errorf("%v\n%s", err, out)
 	}
 }

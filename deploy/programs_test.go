@@ -64,9 +64,11 @@ func lines(t *testing.T) (all []line) {
 			all = append(all, line{"compose.yaml: " + name, s.Command, s.Environment})
 		}
 	}
-	for name, s := range composed(t, "compose.split.yaml").Services {
-		if ours[name] || s.Image == "panlearn" {
-			all = append(all, line{"compose.split.yaml: " + name, s.Command, s.Environment})
+	for _, over := range overlays {
+		for name, s := range composed(t, over).Services {
+			if ours[name] || s.Image == "panlearn" {
+				all = append(all, line{over + ": " + name, s.Command, s.Environment})
+			}
 		}
 	}
 	all = append(all, scriptLines(t, "setup.sh")...)

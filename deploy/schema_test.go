@@ -56,20 +56,24 @@ func TestManifestsHaveTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	programs := map[string]string{}
-	files, _ := filepath.Glob("kubernetes/*.yaml")
-	helper, _ := filepath.Glob("kubernetes/helper/*.yaml")
-	files = append(files, helper...)
+	files := releases(t)
+	for _, folder := range folders {
+		manifests, err := filepath.Glob(folder + "/*.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, manifests...)
+	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if base := strings.TrimSuffix(filepath.Base(file), ".yaml"); base != "kustomization" && base != "task" {
-			name := strings.TrimSuffix(strings.TrimPrefix(file, "kubernetes/"), ".yaml")
-			programs[strings.ReplaceAll(name, "/", "-")] = typed(t, text)
+			programs[strings.ReplaceAll(strings.TrimSuffix(file, ".yaml"), "/", "-")] = typed(t, text)
 		}
 	}
-	stage := programs["stage"]
+	stage := programs["kubernetes-stage"]
 	broken := map[string]string{
 		"unknown":  strings.Replace(stage, `"minAvailable"`, `"minAvailible"`, 1),
 		"nested":   strings.Replace(stage, `"periodSeconds"`, `"periodSecond"`, 1),

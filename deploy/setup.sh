@@ -5,7 +5,7 @@ set -eu
 : "${SITE:=/broker}" "${SECRETS:=/secrets}" "${EVENTS:=/events}" "${BROKER:=nats}" "${USERS:=20000}" "${OWNER=65532:65532}"
 
 if [ ! -e "$SITE/site/site.conf" ]; then
-	learner devca "$SITE/site" --host "$BROKER" --host relay --host scorer
+	learner devca "$SITE/site" --host "$BROKER" --host relay --host scorer --host issuer
 fi
 for role in admin learner stage helper relay publisher-1; do
 	mkdir -p "$SECRETS/$role"
@@ -17,7 +17,7 @@ for role in admin learner stage helper relay publisher-1; do
 		rm "$SITE/site/$role.env"
 	fi
 done
-for role in relay scorer; do # what is served over HTTP
+for role in relay scorer issuer; do # what is served over HTTP
 	mkdir -p "$SECRETS/$role"
 	if [ -e "$SITE/site/$role-http.pem" ]; then
 		cp "$SITE/site/ca.pem" "$SECRETS/$role/ca.pem"

@@ -25,7 +25,7 @@ func (e *VersionError) Error() string {
 		which = "build " + e.By + ", which wrote it"
 	}
 	return fmt.Sprintf(
-		"%s has format version %d, this build reads version %d: use %s; docs/how-to/operations.md, Upgrades, has the way back",
+		"%s has format version %d, this build reads version %d: use %s; docs/how-to/upgrades.md has the way back",
 		e.What, e.Got, e.Want, which)
 }
 

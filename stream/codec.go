@@ -24,7 +24,8 @@ var ErrNotCanonical = errors.New("not the canonical encoding")
 type VersionError struct{ Got, Want uint32 }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("wire version %d, this program speaks %d", e.Got, e.Want)
+	return fmt.Sprintf("wire version %d, this program speaks %d: use builds of one wire version, which their command version prints; "+
+		"a task ends with the one that it began with (docs/how-to/upgrades.md)", e.Got, e.Want)
 }
 
 type versioned interface {

@@ -122,8 +122,9 @@ func TestOtherVersionsRefused(t *testing.T) {
 				if !errors.As(err, &v) || v.Got != version || v.Want != stream.Version {
 					t.Fatalf("%s of version %d: %v", kind, version, err)
 				}
-				if text := err.Error(); !strings.Contains(text, fmt.Sprint(version)) || !strings.Contains(text, "speaks 1") {
-					t.Fatalf("both numbers: %s", text)
+				if text := err.Error(); !strings.Contains(text, fmt.Sprint(version)) || !strings.Contains(text, "speaks 1") ||
+					!strings.Contains(text, "use builds of one wire version") || !strings.Contains(text, "docs/how-to/upgrades.md") {
+					t.Fatalf("want both numbers and the way out: %s", text)
 				}
 			})
 		}

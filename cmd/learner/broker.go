@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -173,57 +174,81 @@ type provisioned struct {
 func newProvision() *cobra.Command {
 	var (
 		f       adminFlags
+		tasks   string
 		reports string
 		bytes   int64
 	)
 	c := &cobra.Command{
-		Use:   "provision (-f TASK | --task NAME) --nats URL",
+		Use:   "provision (-f TASK | --task NAME | --tasks DIR) --nats URL",
 		Short: "create a task's streams, with an administrator's credentials",
 		Long: `provision creates the task's five streams and the consumer of its reports where they are missing. What is there already is
 left as it is; where a guarantee would not hold on it, provision says which settings differ and fails. It may be run again.
 
 learner run creates missing streams itself if its credentials let it, as they do on a broker without accounts. With -f the
-size of one report is known and enforced by the broker.`,
+size of one report is known and enforced by the broker.
+
+With --tasks it does so for the task of each file in a folder, and goes on after one that fails.`,
 		Example: `  learner provision -f deploy/tasks/a9a.yaml --nats tls://broker:4222 --nkey admin.nk --tls-ca ca.pem --replicas 3`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			config, err := f.config(false)
+			all, faults, err := f.configs(c, tasks)
 			if err != nil {
 				return err
 			}
-			trust := accounting.Shuffle
-			if config.Spec != nil {
-				trust = config.Spec.Privacy.Trust
-			}
-			config.ReportBytes = bytes
-			if config.MemoryReports, err = memoryReports(reports, trust); err != nil {
-				return err
-			}
-			if config.Logger, err = f.log.Logger(c.ErrOrStderr()); err != nil {
-				return err
-			}
-			list, err := runadmin.Provision(c.Context(), config)
+			logger, err := f.log.Logger(c.ErrOrStderr())
 			if err != nil {
-				return brokerErrors(err)
+				return err
 			}
-			return f.json.Print(c.OutOrStdout(), provisioned{config.Task, list}, func(w io.Writer) error {
-				for _, s := range list {
-					what := "was there"
-					if s.Created {
-						what = "created"
+			var done []provisioned
+			err = each(all, faults, func(config runadmin.Config) error {
+				trust := accounting.Shuffle
+				if config.Spec != nil {
+					trust = config.Spec.Privacy.Trust
+				}
+				config.ReportBytes, config.Logger = bytes, logger
+				var err error
+				if config.MemoryReports, err = memoryReports(reports, trust); err != nil {
+					return err
+				}
+				list, err := runadmin.Provision(c.Context(), config)
+				if err != nil {
+					return brokerErrors(err)
+				}
+				done = append(done, provisioned{config.Task, list})
+				return nil
+			})
+			if err != nil && tasks == "" {
+				return err
+			}
+			var doc any = map[string][]provisioned{"tasks": done}
+			if tasks == "" {
+				doc = done[0]
+			}
+			return errors.Join(err, f.json.Print(c.OutOrStdout(), doc, func(w io.Writer) error {
+				for _, one := range done {
+					of := ""
+					if tasks != "" {
+						of = string(one.Task) + ": "
 					}
-					if _, err := fmt.Fprintf(w, "%-9s  %s, %s, %s\n", what, s.Name, natsadmin.Copies(s.Replicas),
-						s.Storage); err != nil {
-						return err
+					for _, s := range one.Streams {
+						what := "was there"
+						if s.Created {
+							what = "created"
+						}
+						if _, err := fmt.Fprintf(w, "%s%-9s  %s, %s, %s\n", of, what, s.Name, natsadmin.Copies(s.Replicas),
+							s.Storage); err != nil {
+							return err
+						}
 					}
 				}
 				return nil
-			})
+			}))
 		},
 	}
 	f.Flags(c.Flags())
 	c.Flags().StringVar(&reports, "reports", "",
 		"where sealed reports are kept: file, or memory (default: file, and memory under the trusts pan and shuffle+pan)")
+	c.Flags().StringVar(&tasks, "tasks", "", "`DIR` with the task files of many tasks")
 	reportBytesFlag(c.Flags(), &bytes)
 	return c
 }

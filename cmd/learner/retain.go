@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -18,10 +19,11 @@ const minEvery = time.Second
 func newRetain() *cobra.Command {
 	var (
 		f     adminFlags
+		tasks string
 		every time.Duration
 	)
 	c := &cobra.Command{
-		Use:   "retain (-f TASK | --task NAME) --nats URL [--every 1h]",
+		Use:   "retain (-f TASK | --task NAME | --tasks DIR) --nats URL [--every 1h]",
 		Short: "remove the records of a task's old rounds, with an administrator's credentials",
 		Long: `retain removes from the broker what nobody needs any more: the rounds, attempts, claims, closes and batches that are older than
 schedule.retention of the task and more than 1,000 rounds behind the newest. The task, the stage's key and the end stay, and so do model and
@@ -29,35 +31,58 @@ ledger, which are in the learner's state folder. A device that was away for long
 having taken part.
 
 Once, or with --every again and again until it is stopped. learner run does it itself where its credentials let it, as with --embedded and on a
-broker without accounts; it may run twice, and beside learner run.`,
+broker without accounts; it may run twice, and beside learner run.
+
+With --tasks it does so once for the task of each file in a folder, and goes on after one that fails: run it from a timer.`,
 		Example: `  learner retain --task a9a --nats tls://broker:4222 --nkey admin.nk --tls-ca ca.pem --every 1h`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			config, err := f.config(false)
-			if err != nil {
-				return err
-			}
 			if c.Flags().Changed("every") && every < minEvery {
 				return cli.Usagef("--every %v: want at least %v, or leave it out for once", every, minEvery)
 			}
-			if config.Logger, err = f.log.Logger(c.ErrOrStderr()); err != nil {
-				return err
+			if tasks != "" && every > 0 {
+				return cli.Usagef("--every with --tasks: run it once, from a timer, which reads the folder each time")
 			}
-			all, err := runadmin.Retain(c.Context(), config, every, func(one runadmin.Retained) {
-				config.Logger.Info("removed records of old rounds", "task", one.Task, "newest_round", one.Newest, "before_round",
-					one.Before,
-					"records", one.Records)
-			})
+			configs, faults, err := f.configs(c, tasks)
 			if err != nil {
-				return cli.Classify(brokerErrors(err), cli.Is(cli.ExitTransient, runadmin.ErrNotAnnounced))
-			}
-			return f.json.Print(c.OutOrStdout(), all, func(w io.Writer) error {
-				_, err := fmt.Fprintln(w, retained(all))
 				return err
+			}
+			logger, err := f.log.Logger(c.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			var done []runadmin.Retained
+			err = each(configs, faults, func(config runadmin.Config) error {
+				config.Logger = logger
+				all, err := runadmin.Retain(c.Context(), config, every, func(one runadmin.Retained) {
+					logger.Info("removed records of old rounds", "task", one.Task, "newest_round", one.Newest, "before_round",
+						one.Before, "records", one.Records)
+				})
+				if err != nil {
+					return cli.Classify(brokerErrors(err), cli.Is(cli.ExitTransient, runadmin.ErrNotAnnounced))
+				}
+				done = append(done, all)
+				return nil
 			})
+			if err != nil && tasks == "" {
+				return err
+			}
+			var doc any = map[string][]runadmin.Retained{"tasks": done}
+			if tasks == "" {
+				doc = done[0]
+			}
+			return errors.Join(err, f.json.Print(c.OutOrStdout(), doc, func(w io.Writer) error {
+				for _, one := range done {
+					if _, err := fmt.Fprintln(w, retained(one)); err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
 		},
 	}
 	f.Flags(c.Flags())
+	c.Flags().StringVar(&tasks, "tasks", "", "`DIR` with the task files of many tasks")
 	c.Flags().DurationVar(&every, "every", 0, "again after each `TIME`, such as 1h, until interrupted (default: once)")
 	return c
 }

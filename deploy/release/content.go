@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -28,9 +29,12 @@ func read(from, name string, mode fs.FileMode) (entry, error) {
 	return entry{name: name, data: data, mode: mode}, err
 }
 
-// tree returns the files of a folder as entries below a name, in their order.
+// tree returns the files of a folder as entries below a name, in their order, without what its tests alone read.
 func tree(folder, name string) (out []entry, err error) {
 	err = filepath.WalkDir(folder, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() == "testdata" {
+			return fs.SkipDir
+		}
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -91,7 +95,7 @@ func (r *release) shared(where map[string]string) (out []entry, err error) {
 
 // texts are in every archive and package: what the documents name, at the place where they name it.
 var texts = []string{"README.md", "CHANGELOG.md", "SECURITY.md", "docs", "deploy/tasks", "deploy/nats", "deploy/policy.yaml",
-	"deploy/prometheus", "deploy/grafana"}
+	"deploy/prometheus", "deploy/grafana", "deploy/kubernetes", "deploy/helm/README.md", "deploy/helm/panlearn", "deploy/helm/values"}
 
 // below returns the texts with their places below a folder.
 func below(folder string) map[string]string {
@@ -101,6 +105,28 @@ func below(folder string) map[string]string {
 	}
 	return out
 }
+
+// chart writes the chart with the version in it, as helm package does.
+func (r *release) chart() error {
+	entries, err := tree(filepath.Join(r.root, "deploy/helm/panlearn"), "panlearn")
+	if err != nil {
+		return err
+	}
+	for i := range entries {
+		if entries[i].name == "panlearn/Chart.yaml" {
+			entries[i].data = versioned.ReplaceAll(entries[i].data, []byte(`$1: "`+r.number()+`"`))
+		}
+	}
+	f, err := os.Create(r.name("chart.tgz"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return r.tarball(f, entries)
+}
+
+// versioned finds the two versions of a Chart.yaml.
+var versioned = regexp.MustCompile(`(?m)^(version|appVersion):.*$`)
 
 // archives writes one archive a system. It has the programs in bin/, and all else where the checkout has it, so that
 // commands and links of the documents work.

@@ -4,6 +4,7 @@
 //     configuration; for Linux the same as Debian and RPM packages, with the units of systemd;
 //   - an image for both Linux architectures as an OCI layout: the programs, shipped tasks and the certificates of public
 //     authorities that Debian ships, run by a user that is not root;
+//   - the Helm chart, with the version in it;
 //   - the software bill of materials (CycloneDX) and a record of what was built, from which modules, by what and with
 //     which settings;
 //   - SHA256SUMS of all of these.
@@ -88,7 +89,7 @@ func (r *release) make() (err error) {
 		return err
 	}
 	defer os.RemoveAll(r.work)
-	for _, step := range []func() error{r.trusts, r.build, r.pages, r.archives, r.packages, r.image, r.bill, r.provenance, r.sums} {
+	for _, step := range []func() error{r.trusts, r.build, r.pages, r.archives, r.chart, r.packages, r.image, r.bill, r.provenance, r.sums} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -58,7 +58,7 @@ func inspect(t *testing.T, folder, head string) {
 	t.Helper()
 	listed, err := os.ReadFile(filepath.Join(folder, "SHA256SUMS"))
 	must(t, err)
-	for _, want := range []string{".tar.gz", ".zip", ".deb", ".rpm", "_oci.tar", "_sbom_ingest.cdx.json", "_sbom_learner.cdx.json",
+	for _, want := range []string{".tar.gz", ".zip", ".deb", ".rpm", "_oci.tar", "_chart.tgz", "_sbom_ingest.cdx.json", "_sbom_learner.cdx.json",
 		"_provenance.json"} {
 		if !strings.Contains(string(listed), want+"\n") {
 			t.Errorf("no %s in\n%s", want, listed)
@@ -81,7 +81,11 @@ func inspect(t *testing.T, folder, head string) {
 		dir := t.TempDir()
 		tool("tar", "-xzf", filepath.Join(folder, "panlearn_1.2.3_"+runtime.GOOS+"_"+runtime.GOARCH+".tar.gz"), "-C", dir)
 		installedAt(t, filepath.Join(dir, "panlearn-1.2.3"), "bin", "deploy/tasks/quickstart.yaml", "docs/README.md",
-			"man1/learner-serve.1", "completions/bash/learner", "completions/powershell/ingest", "deploy/systemd/panlearn-serve@.service")
+			"man1/learner-serve.1", "completions/bash/learner", "completions/powershell/ingest", "deploy/systemd/panlearn-serve@.service",
+			"deploy/kubernetes/issuer/issuer.yaml", "deploy/helm/panlearn/Chart.yaml")
+		if _, err := os.Stat(filepath.Join(dir, "panlearn-1.2.3/deploy/kubernetes/testdata")); err == nil {
+			t.Error("what the tests read is in the archive")
+		}
 	})
 	t.Run("Debian package", func(t *testing.T) {
 		if _, err := exec.LookPath("dpkg"); err != nil {
@@ -112,6 +116,12 @@ func inspect(t *testing.T, folder, head string) {
 		must(t, err)
 		if !strings.Contains(string(unit), "\nExecStart=/usr/bin/learner serve") {
 			t.Errorf("the unit starts another program:\n%s", unit)
+		}
+	})
+	t.Run("chart", func(t *testing.T) {
+		text := string(tool("tar", "-xzOf", filepath.Join(folder, "panlearn_1.2.3_chart.tgz"), "panlearn/Chart.yaml"))
+		if !strings.Contains(text, "\nversion: \"1.2.3\"\nappVersion: \"1.2.3\"\n") {
+			t.Errorf("the chart is of another version:\n%s", text)
 		}
 	})
 	t.Run("image", func(t *testing.T) { imageIsClosed(t, filepath.Join(folder, "panlearn_1.2.3_oci.tar")) })

@@ -82,6 +82,9 @@ const relay = "relay"
 // scorer is the name of `learner serve` in files.
 const scorer = "scorer"
 
+// issuer is the name of `ingest issuer` in files.
+const issuer = "issuer"
+
 // Roles are the users that a site has: administrator, learner, stage, helper, relay, and its publishers.
 func (c Config) roles() []string {
 	roles := []string{"admin", "learner", "stage", "helper", relay}
@@ -100,6 +103,7 @@ func (c Config) roles() []string {
 //	ROLE.pem ROLE-key.pem ROLE.nk ROLE.env  of each role: certificate, its key, NKey seed, and the flags as environment
 //	relay-http.pem relay-http-key.pem       of the relay's interface over HTTP, for localhost and Hosts
 //	scorer-http.pem scorer-http-key.pem     of the scorer's (learner serve), which is no user of the broker
+//	issuer-http.pem issuer-http-key.pem     of the issuer's (ingest issuer), which is none either
 //
 // With Servers, each server's files are in a folder of its own, server-1 and so on, with cluster.conf,
 // links.conf that it includes, and the certificate of its links (route.pem, route-key.pem), which an
@@ -123,7 +127,7 @@ func Write(c Config) error {
 		return err
 	}
 	w.file("ca.pem", encode("CERTIFICATE", ca.cert.Raw))
-	for _, who := range []string{relay, scorer} {
+	for _, who := range []string{relay, scorer, issuer} {
 		w.pair(ca, who+"-http", append(slices.Clone(localhost), c.Hosts...))
 	}
 	site := new(site)

@@ -35,7 +35,7 @@ func parseJSON(data []byte) (Snapshot, size, error) {
 	}
 	s := d.Snapshot
 	if s.FormatVersion != Version {
-		return Snapshot{}, size{}, fmt.Errorf("model: format_version %d, this program reads %d", s.FormatVersion, Version)
+		return Snapshot{}, size{}, fmt.Errorf("model: format_version %d, this program reads %d: use the program that wrote it or a newer one", s.FormatVersion, Version)
 	}
 	s.Declaration = d.Declaration
 	n, err := needOf(s.Declaration, s.PublicModel)

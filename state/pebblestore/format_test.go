@@ -94,6 +94,8 @@ func TestOtherFormat(t *testing.T) {
 			var other *state.VersionError
 			if errors.As(err, &other) == (want == "damaged") || err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%q: %v, want %q", line, err, want)
+			} else if want != "damaged" && !strings.Contains(err.Error(), "docs/how-to/upgrades.md has the way back") {
+				t.Errorf("%q: %v, want the page with the way back", line, err)
 			}
 		}
 		after := filesOf(t, dir)

@@ -60,6 +60,13 @@ func (p *Programs) Process(t testing.TB, name, path string, args ...string) *Pro
 	return q
 }
 
+// Use makes the lives that begin from now on those of the program at another path: another version of it.
+func (p *Process) Use(path string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.path = path
+}
+
 // Start begins a life. It is an error if the last one has not ended.
 func (p *Process) Start() error {
 	p.mu.Lock()

@@ -22,7 +22,7 @@ func TestRecordsOfOtherPrograms(t *testing.T) {
 		}
 		data[0] = v
 		payload := appendSettled(nil, data, 1, func(int) participation.Key { return participation.Key{2} })
-		want := fmt.Sprintf("version %d, of another program", v)
+		want := fmt.Sprintf("version %d, of another program: this one reads 1 and 2: use the program that wrote it or a newer one", v)
 		if err := newIndex().apply(0, payload); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("version %d: %v", v, err)
 		}
@@ -73,7 +73,7 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 		_, read := ReadLedger(dir)
 		for what, err := range map[string]error{"participations": participations, "a ledger": written,
 			"a ledger, read": read} {
-			if err == nil || !strings.Contains(err.Error(), "this program reads 1") {
+			if err == nil || !strings.Contains(err.Error(), "this program reads 1: use the program that wrote it or a newer one") {
 				t.Errorf("%s of format %d: %v", what, v, err)
 			}
 		}

@@ -82,7 +82,7 @@ func (a *Account) UnmarshalBinary(data []byte) error {
 		return errAccount
 	}
 	if data[0] != version {
-		return fmt.Errorf("record of a ledger's account: version %d, of another program: this one reads %d", data[0], version)
+		return fmt.Errorf("record of a ledger's account: version %d, of another program: this one reads %d: use the program that wrote it or a newer one", data[0], version)
 	}
 	rest := data[1:]
 	if len(rest)%chargeSize != 0 || len(rest)/chargeSize > maxCharges {

@@ -115,7 +115,7 @@ func (p *Record) UnmarshalBinary(data []byte) error {
 	case r.bad:
 		return errRecord
 	case found != version && found != sharedVersion:
-		return fmt.Errorf("record of a participation: version %d, of another program: this one reads %d and %d", found,
+		return fmt.Errorf("record of a participation: version %d, of another program: this one reads %d and %d: use the program that wrote it or a newer one", found,
 			version, sharedVersion)
 	}
 	state := r.byte()
