@@ -14,13 +14,14 @@ interface Fleet {
   pin: string // hash of the task
   cuts: number // share of answers that are lost on their way
   dying?: number // share of devices whose connection dies for ever, at a moment that is drawn before
+  seed?: number // of all these faults
   memory?: boolean // stores that end with the process
   issuer?: string // who gives tokens, to one of persons: device n is the person n modulo that
   persons?: number
 }
 
 const fleet = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as Fleet
-let seed = 1
+let seed = fleet.seed ?? 1
 const lot = (): number => (seed = (seed * 48271) % 2147483647) / 2147483647 // of faults alone
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
