@@ -1,4 +1,4 @@
-// Ed25519 where the browser has none: in a chunk of its own, for most have it. Node's own is thirty times as fast.
+// Ed25519 where the browser has none: in a chunk of its own, for most have it. Node's own is ten times as fast, or more.
 import * as ed25519 from '@noble/ed25519'
 import { sha512 } from '@noble/hashes/sha2.js'
 import type { Bytes } from './bytes.js'

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,9 @@ type distant struct {
 	way  time.Duration
 	dies moment
 	dead atomic.Bool
+
+	sent  map[string][]byte // messages of a device of one event, by subject: written by one goroutine at a time
+	twice bool              // two messages of one attempt differ
 }
 
 // A moment is one at which a connection dies for ever.
@@ -119,6 +123,14 @@ func (d *distant) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 	if err := errors.Join(d.die(asking), d.die(charged), d.travel(ctx)); err != nil {
 		return nil, err
 	}
+	for _, r := range reports {
+		if d.sent == nil {
+			break
+		}
+		before := d.sent[r.Subject]
+		d.twice = d.twice || before != nil && !bytes.Equal(before, r.Data)
+		d.sent[r.Subject] = r.Data
+	}
 	acks, err := d.Transport.Publish(ctx, reports)
 	return acks, errors.Join(err, d.die(published), d.travel(ctx))
 }
@@ -126,6 +138,7 @@ func (d *distant) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 // A crowd counts what a task did to those who were there.
 type crowd struct {
 	counted, vain, died uint64 // users who lived: counted, and charged and not; those who died
+	twice               uint64 // of the single ones, those who sent two reports that differ to one attempt
 	released            uint64 // users in the batches
 	rounds, full        int
 	attempts            int // beyond one a round
@@ -193,7 +206,7 @@ func (f *fleet) play(single, relayed, scripted, rows, rounds, cohort int, dying 
 			f.t.Cleanup(shared.Close)
 			conn = shared
 		}
-		far := &distant{Transport: conn, way: 300 * time.Millisecond}
+		far := &distant{Transport: conn, way: 300 * time.Millisecond, sent: map[string][]byte{}}
 		if rng.Float64() < dying {
 			far.dies = moment(1 + rng.IntN(int(allMoments)-1))
 		}
@@ -225,6 +238,9 @@ func (f *fleet) play(single, relayed, scripted, rows, rounds, cohort int, dying 
 			_ = dev.Close()
 			mu.Lock()
 			defer mu.Unlock()
+			if far.twice {
+				c.twice++
+			}
 			if far.dead.Load() {
 				c.died++
 				return
@@ -351,6 +367,9 @@ func (c crowd) judge(t *testing.T, places bool) {
 	t.Logf("%d of %d rounds full, %d opened again, in %v; %d in batches, %d counted, %d charged and not (%.2f %%), %d died; %+v",
 		c.full, c.rounds, c.attempts, c.took.Round(100*time.Millisecond), c.released, c.counted, c.vain, 100*share, c.died,
 		c.places)
+	if c.twice > 0 {
+		t.Errorf("%d drew twice", c.twice)
+	}
 	if c.full != c.rounds {
 		t.Errorf("%d of %d rounds filled", c.full, c.rounds)
 	}
