@@ -91,7 +91,7 @@ var mayImport = map[string][]string{
 	"stream/relayclient": {"stream", "stream/relay/relayhttp"},
 	"stream/device/statefolder": {"stream", "stream/device/consent", "stream/device/filestore",
 		"stream/device/participation"},
-	"stream/device/httpgateway": {"internal/httpaccess", "learner/task", "learner/task/object", "stream", "stream/device",
+	"stream/device/httpgateway": {"internal/httpaccess", "learner/task", "learner/task/object", "stream", "stream/grant", "stream/device",
 		"stream/device/consent", "stream/device/participation"},
 	"internal/test/campaign":  {}, // tests alone
 	"internal/test/operators": {}, // tests alone
@@ -191,6 +191,7 @@ var onlyIn = map[string][]string{
 	"github.com/cockroachdb/pebble":  {"state/pebblestore"},
 	"github.com/gofrs/flock":         {"internal/disk"},
 	"golang.org/x/sys":               {"internal/disk"},
+	"golang.org/x/text":              {"stream/grant/issuer"},
 	"golang.org/x/time":              {"stream/device/httpgateway"},
 	"github.com/klauspost/compress":  {"learner/task/source"},
 	"github.com/parquet-go/":         {"learner/task/source", "internal/test/parquettest"},
