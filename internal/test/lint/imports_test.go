@@ -158,6 +158,10 @@ var mayImport = map[string][]string{
 	"internal/run/runadmin": {"*"},
 	"internal/run/audits": {"internal/run", "learner/block", "learner/convex", "learner/report", "randomizer",
 		"randomizer/accounting", "randomizer/audit", "stream/manifest"},
+	"internal/run/linkage": {"internal/httpaccess", "internal/run", "learner/convex", "learner/task", "shuffle/stage", "stream",
+		"stream/device", "stream/device/consent", "stream/device/grants", "stream/device/participation", "stream/grant",
+		"stream/grant/issuer", "stream/manifest", "stream/natsjs", "stream/natsjs/embedded", "stream/relay", "stream/relayclient",
+		"stream/seal", "stream/wire"},
 	"internal/run/curated": {"internal/run/statedir", "internal/wording", "learner/convex", "learner/oneplace",
 		"learner/research/curator", "learner/research/resque", "learner/research/private", // in its list of methods
 		"learner/task", "randomizer", "randomizer/accounting", "stream/manifest", "stream/wire"},
