@@ -82,7 +82,7 @@ func (f *fleet) script(relay string, devices int, dying float64) func(c *crowd) 
 		for range processes {
 			must(f.t, <-ended)
 		}
-		states := map[string]int{}
+		states, before := map[string]int{}, c.vain
 		for _, told := range slices.Concat(said...) {
 			switch {
 			case told.Ready || told.Accepted:
@@ -102,7 +102,7 @@ func (f *fleet) script(relay string, devices int, dying float64) func(c *crowd) 
 				c.vain++
 			}
 		}
-		f.t.Logf("in TypeScript: %v", states)
+		f.t.Logf("in TypeScript: %v, %d charged and not counted", states, c.vain-before)
 		if states["counted"] == 0 {
 			f.t.Error("nobody was counted")
 		}
