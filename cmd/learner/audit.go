@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/run/audits"
+	"github.com/panlearn/panlearn/internal/run/linkage"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/randomizer/audit"
 )
@@ -36,6 +38,10 @@ Where a user answers T rounds, one round of one user says next to nothing. There
 round, under trust local as many units of the one report, and the claim is the one for them, which is that of one user in as many rounds,
 squared.
 
+In a task with grants: pass it also plays a round of a few people with all roles, and looks for what two of issuer, relay, broker and
+stage have in common of one of them: a token at those who carry it, a person, message or blinding at those who see the token. Addresses
+and times are left out. A link fails the audit.
+
 A failed audit refutes the claim at the printed confidence (exit code 1): do not run that build. A passed one proves nothing; the
 proof is in docs/proofs/theorem-a.md. Each audit says what it could have seen: at the printed share of the noise it fails about as often as
 not, and more often with less. More trials see smaller faults.`,
@@ -62,6 +68,13 @@ not, and more often with less. More trials see smaller faults.`,
 					return err
 				}
 				out.add(one, report)
+			}
+			if job.Spec.HasGrants() {
+				tokens, err := linkage.Run(c.Context(), linkage.Config{Suite: job.Spec.Privacy.Suite})
+				if err != nil {
+					return err
+				}
+				out.Tokens, out.Pass = &tokens, out.Pass && tokens.Pass
 			}
 			if err := asJSON.Print(c.OutOrStdout(), out, out.print); err != nil {
 				return err
@@ -94,6 +107,8 @@ type auditReport struct {
 	Trials        int              `json:"trials"`
 	Pass          bool             `json:"pass"`
 	Adversaries   []auditAdversary `json:"adversaries"`
+	// Tokens has what the parties of a task with tokens have in common; nil of another task.
+	Tokens *linkage.Report `json:"tokens,omitempty"`
 }
 
 type auditAdversary struct {
@@ -152,8 +167,23 @@ func (r auditReport) print(w io.Writer) error {
 		fmt.Fprintf(w, "  %-10s  with %s of the planned noise this audit fails as often as not, with less more often\n",
 			a.Adversary, cli.Lower(a.RefutableNoiseShare, 2))
 	}
+	if r.Tokens != nil {
+		printTokens(w, *r.Tokens)
+	}
 	_, err := fmt.Fprintf(w, "%d trials, confidence %s\n", r.Trials, cli.Lower(r.Confidence, 4))
 	return err
+}
+
+// printTokens writes what parties have in common of the people of a round.
+func printTokens(w io.Writer, r linkage.Report) {
+	fmt.Fprintf(w, "tokens: %d people in a round with all roles; what two parties have in common of one person\n", r.People)
+	for _, p := range r.Pairs {
+		verdict := "nothing found"
+		if p.Links > 0 {
+			verdict = fmt.Sprintf("%s: REFUTED: %s", cli.Count(p.Links, "link"), strings.Join(p.Because, "; "))
+		}
+		fmt.Fprintf(w, "  %s and %s: %s\n", p.One, p.Other, verdict)
+	}
 }
 
 // heading describes the audited mechanism and the claim about it.

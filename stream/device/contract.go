@@ -152,6 +152,9 @@ func (c *core) agree() error {
 			fmt.Sprintf("%x", grant.KeyID(p.agreement.Task.IssuerKey)))
 	}
 	c.contract.accept(p, c.chance.seed())
+	if p.tokens != nil { // before there is an event, and whether or not one ever comes
+		c.do(effect{call: askForToken})
+	}
 	c.do(effect{call: tellProgress})
 	return nil
 }

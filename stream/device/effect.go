@@ -59,6 +59,7 @@ const (
 	drawReports                    // of events, unless they are drawn already
 	publish                        // a delivery
 	request                        // places
+	askForToken                    // the issuer, on a device of one person; returns at once
 	askIssuer                      // for the tokens of events; returns at once, too
 	tellRound                      // there is a newer round
 	tellEnd                        // the task is over

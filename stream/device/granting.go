@@ -1,6 +1,7 @@
 package device
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/panlearn/panlearn/stream/device/consent"
@@ -19,12 +21,33 @@ import (
 // A granting gets the tokens of events in goroutines of the courier's: looked up, or drawn, stored, and asked for, the same
 // message until the issuer has answered. An event without a token waits outside of the queue: it asks for no place, draws
 // nothing and is charged nothing.
+//
+// When an issuer is asked tells it nothing of what came when, beyond the second. Of one person (grants.Personal) it is asked
+// once the device agreed to the task, whether or not an event ever comes, and the first event has the token (personal.go). Of
+// people whom a gateway names it is asked on ticks, all at once that came since the last one, in the order of hashes: their
+// reports leave in the order in which they came, which issuer and stage would have in common.
 type granting struct {
 	source grants.Source
 	store  grants.Store
 	log    logger
 	done   *answers[granted]
+	began  time.Time // from which ticks are counted
+	own    *personal // nil: the source is of many people
+
+	mu   sync.Mutex
+	pool []*event // guarded by mu: that wait for the tick
 }
+
+func newGranting(source grants.Source, store grants.Store, log logger) *granting {
+	g := &granting{source: source, store: store, log: log, done: newAnswers[granted](), began: time.Now()}
+	if _, ok := source.(grants.Personal); ok {
+		g.own = &personal{known: make(chan struct{})}
+	}
+	return g
+}
+
+// askEvery is the time between two ticks on which a gateway asks.
+const askEvery = time.Second
 
 // A granted is the outcome of one event's request.
 type granted struct {
@@ -39,6 +62,12 @@ const askAgain, askAgainMost = time.Second, time.Minute
 // errNoSource refuses a task with tokens on a device that has nobody to ask.
 func errNoSource() error {
 	return consent.Refuse("grants", "pass", "a task without, or somebody to ask: the issuer of the application (Settings.Grants)")
+}
+
+// errNoToken refuses an event whose person has no token to give.
+func errNoToken() error {
+	return consent.Refuse("grant", "none", "one of the issuer, which gave this person's token for another message: "+
+		"on another device, before this one lost its store, or for another event")
 }
 
 // named returns the name by which an issuer is asked for the person of an event.
@@ -64,12 +93,39 @@ func keptAs(of *grant.Task, key participation.Key) (kept participation.Key) {
 
 // request gets the tokens of events, until ctx ends.
 func (g *granting) request(ctx context.Context, of *grant.Task, events []*event) {
+	if g.own != nil {
+		g.give(ctx, of, events)
+		return
+	}
+	g.mu.Lock()
+	isFirst := len(g.pool) == 0
+	g.pool = append(g.pool, events...)
+	g.mu.Unlock()
+	if !isFirst { // who came first asks for all
+		return
+	}
+	next := g.began.Add((time.Since(g.began)/askEvery + 1) * askEvery)
+	if Until(ctx, next) != nil {
+		return
+	}
+	g.mu.Lock()
+	all := g.pool
+	g.pool = nil
+	g.mu.Unlock()
+	g.insist(ctx, of, all, g.done.put)
+}
+
+// insist gets the tokens of events now, asking again until all are answered or ctx ends, and tells of each.
+func (g *granting) insist(ctx context.Context, of *grant.Task, events []*event, tell func(granted)) {
 	waiting := events
 	for pause := askAgain; len(waiting) > 0; pause = min(2*pause, askAgainMost) {
-		left, err := g.once(ctx, of, waiting)
+		told, left, err := g.once(ctx, of, waiting)
+		for _, t := range told {
+			tell(t)
+		}
 		if err != nil {
 			for _, e := range left {
-				g.done.put(granted{event: e, err: err})
+				tell(granted{event: e, err: err})
 			}
 			return
 		}
@@ -79,87 +135,88 @@ func (g *granting) request(ctx context.Context, of *grant.Task, events []*event)
 	}
 }
 
-// once looks up, draws, stores and asks, and returns the events that have no answer. After an error of the store it
-// returns those that nobody was told of.
-func (g *granting) once(ctx context.Context, of *grant.Task, events []*event) (left []*event, err error) {
+// once looks up, draws, stores and asks. It returns what became of events, in their order, and those that have no answer;
+// after an error of the store all of these.
+func (g *granting) once(ctx context.Context, of *grant.Task, events []*event) (told []granted, left []*event, err error) {
 	keys := make([]participation.Key, len(events))
 	for i, e := range events {
 		keys[i] = keptAs(of, e.record.Key)
 	}
 	known, err := g.store.Look(keys)
 	if err != nil {
-		return events, err
+		return nil, events, err
 	}
 	var drawn []grants.Grant
+	var asked []int
 	for i := range known {
 		if !known[i].Drawn {
 			known[i].Request, known[i].Drawn = grant.NewRequest(), true
 			drawn = append(drawn, known[i])
 		}
+		if known[i].Token == nil {
+			asked = append(asked, i)
+		}
 	}
 	if len(drawn) > 0 { // before anybody is asked
 		if err := g.store.Write(drawn); err != nil {
-			return events, err
+			return nil, events, err
 		}
+	}
+	slices.SortFunc(asked, func(i, j int) int { return bytes.Compare(keys[i][:], keys[j][:]) })
+	refused, signed, err := g.ask(ctx, of, events, known, asked)
+	if err != nil {
+		return nil, events, err
+	}
+	if len(signed) > 0 {
+		if err := g.store.Write(signed); err != nil {
+			return nil, events, err
+		}
+	}
+	for i, e := range events {
+		if known[i].Token != nil || refused[i] {
+			told = append(told, granted{event: e, token: known[i].Token})
+		} else {
+			left = append(left, e)
+		}
+	}
+	return told, left, nil
+}
+
+// ask asks the issuer for some of the events, in this order, and enters the tokens that it gave.
+func (g *granting) ask(ctx context.Context, of *grant.Task, events []*event, known []grants.Grant, asked []int) (
+	refused map[int]bool, signed []grants.Grant, err error) {
+	if len(asked) == 0 {
+		return nil, nil, nil
 	}
 	var asks []grants.Ask
 	var blinded []*grant.Blinded
-	var asked []int
-	for i, k := range known {
-		if k.Token != nil {
-			g.done.put(granted{event: events[i], token: k.Token})
-			continue
-		}
-		b, err := of.Blind(k.Request)
+	for _, i := range asked {
+		b, err := of.Blind(known[i].Request)
 		if err != nil {
-			return events, err
+			return nil, nil, err
 		}
-		asks = append(asks, grants.Ask{Person: events[i].named(), Message: b.Message()})
-		blinded, asked = append(blinded, b), append(asked, i)
-	}
-	if len(asks) == 0 {
-		return nil, nil
+		asks, blinded = append(asks, grants.Ask{Person: events[i].named(), Message: b.Message()}), append(blinded, b)
 	}
 	answers, err := g.source.Sign(ctx, asks)
 	if err != nil && ctx.Err() == nil {
 		g.log.Warn("the issuer gives no tokens: asking again", "error", err)
 	}
-	var signed []grants.Grant
-	var told []granted
-	for j, i := range asked {
-		var a grants.Answer
-		if j < len(answers) {
-			a = answers[j]
-		}
-		token, err := []byte(nil), error(nil)
-		switch {
+	refused = make(map[int]bool)
+	for j, i := range asked[:min(len(asked), len(answers))] {
+		switch a := answers[j]; {
 		case a.Refused:
-			told = append(told, granted{event: events[i]})
-			continue
+			refused[i] = true
 		case a.Signature != nil:
-			if token, err = blinded[j].Finish(a.Signature); err != nil {
+			token, err := blinded[j].Finish(a.Signature)
+			if err != nil {
 				g.log.Warn("the issuer's answer is no token of this task: asking again", "error", err)
+				continue
 			}
-		}
-		if token == nil {
-			left = append(left, events[i])
-			continue
-		}
-		known[i].Token = token
-		signed, told = append(signed, known[i]), append(told, granted{event: events[i], token: token})
-	}
-	if len(signed) > 0 {
-		if err := g.store.Write(signed); err != nil {
-			for _, t := range told {
-				left = append(left, t.event)
-			}
-			return left, err
+			known[i].Token = token
+			signed = append(signed, known[i])
 		}
 	}
-	for _, t := range told {
-		g.done.put(t)
-	}
-	return left, nil
+	return refused, signed, nil
 }
 
 // line adds events to those that wait for a round: at once where the task has no tokens or theirs are known, else once they
@@ -191,10 +248,8 @@ func (s *sender) takeGrants(all []granted) error {
 		}
 		delete(s.ungranted, e.record.Key)
 		if g.token == nil {
-			err := consent.Refuse("grant", "none", "one of the issuer, which gave this person's token for another message: "+
-				"on another device, or before this one lost its store")
 			var why *consent.RefusedError
-			if errors.As(err, &why) {
+			if errors.As(errNoToken(), &why) {
 				s.refuse([]refusal{{event: e, why: why}})
 			}
 			continue

@@ -26,14 +26,18 @@ type clerk struct {
 	given  map[string][]byte // messages by person
 	lose   int               // answers that are lost first
 	asked  int
-	wrong  bool // it answers with bytes that are no signature
+	when   []time.Time
+	order  [][]string // of the people in each request
+	wrong  bool       // it answers with bytes that are no signature
 }
 
 // Sign implements grants.Source. What it is asked for has to be in the store.
 func (c *clerk) Sign(_ context.Context, asks []grants.Ask) ([]grants.Answer, error) {
 	c.asked++
+	c.when, c.order = append(c.when, time.Now()), append(c.order, nil)
 	out := make([]grants.Answer, len(asks))
 	for i, a := range asks {
+		c.order[len(c.order)-1] = append(c.order[len(c.order)-1], a.Person)
 		known, err := c.store.Look([]participation.Key{keptAs(c.of, participation.EventKey(a.Person))})
 		if err != nil || !known[0].Drawn {
 			c.t.Errorf("the issuer is asked for what is not stored: %v", err)
@@ -81,10 +85,10 @@ func TestAsksWithOneMessage(t *testing.T) {
 		c := &clerk{t: t, signer: signer, of: of, store: store, given: map[string][]byte{}, lose: 3}
 		with := func(store grants.Store) *granting {
 			c.store = store
-			return &granting{source: c, store: store, log: slog.New(slog.DiscardHandler), done: newAnswers[granted]()}
+			return newGranting(c, store, slog.New(slog.DiscardHandler))
 		}
 		// The first life ends while the answers are lost.
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		first := with(store)
 		first.request(ctx, of, askers("ann", "bob"))
@@ -142,13 +146,9 @@ func TestDrawsOfOneTask(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := &clerk{t: t, signer: signer, of: of, store: store, given: map[string][]byte{}}
-		g := &granting{source: c, store: store, log: slog.New(slog.DiscardHandler), done: newAnswers[granted]()}
-		if _, err := g.once(t.Context(), of, events); err != nil {
-			t.Fatal(err)
-		}
-		got := g.done.take()
-		if len(got) != 1 {
-			t.Fatalf("%d answers", len(got))
+		got, _, err := newGranting(c, store, slog.New(slog.DiscardHandler)).once(t.Context(), of, events)
+		if err != nil || len(got) != 1 {
+			t.Fatalf("%d answers, %v", len(got), err)
 		}
 		if _, err := of.Verify(got[0].token); err != nil {
 			t.Errorf("task %d: a token of another task: %v", n, err)
@@ -163,4 +163,43 @@ func TestDrawsOfOneTask(t *testing.T) {
 	if len(nonces) != 3 || len(blinds) != 3 {
 		t.Errorf("%d nonces and %d blindings in 3 tasks", len(nonces), len(blinds))
 	}
+}
+
+// TestGatewayAsksOnTicks: an issuer learns of a gateway's people neither when within a second they came nor in which order, in
+// which their reports stand, and is asked once for all of a tick.
+func TestGatewayAsksOnTicks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		signer := granttest.Signer(t)
+		of, err := grant.Of(signer.Public(), stream.Hash{3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var orders [][]string
+		for _, names := range [][]string{{"ann", "bob", "carl", "dora"}, {"dora", "carl", "bob", "ann"}, {"bob", "dora", "ann", "carl"}} {
+			c := &clerk{t: t, signer: signer, of: of, store: grants.NewMemoryStore(), given: map[string][]byte{}}
+			g := newGranting(c, c.store, slog.New(slog.DiscardHandler))
+			for i, name := range names {
+				time.Sleep(time.Duration(i) * 37 * time.Millisecond)
+				go g.request(t.Context(), of, askers(name))
+			}
+			time.Sleep(2 * askEvery)
+			synctest.Wait()
+			var came []string
+			for _, one := range g.done.take() {
+				came = append(came, one.event.person)
+			}
+			if len(c.when) != 1 || c.when[0].Sub(g.began) != askEvery {
+				t.Errorf("%v: asked at %v, began at %v", names, c.when, g.began)
+			}
+			if !slices.Equal(came, names) { // reports go on in the order in which events came
+				t.Errorf("%v came, and go on as %v", names, came)
+			}
+			orders = append(orders, c.order[0])
+		}
+		for _, o := range orders {
+			if !slices.Equal(o, orders[0]) {
+				t.Errorf("the issuer is asked in the order %v, or %v", orders[0], o)
+			}
+		}
+	})
 }

@@ -72,7 +72,7 @@ func newLoop(c Settings) *loop {
 	l.admission, l.settler = &admission{l.core}, &settler{l.core}
 	l.sender = &sender{core: l.core, settler: l.settler, flushed: time.Now()}
 	l.usher = &usher{core: l.core, sender: l.sender}
-	l.granting = &granting{source: c.Grants, store: c.GrantStore, log: c.Logger, done: newAnswers[granted]()}
+	l.granting = newGranting(c.Grants, c.GrantStore, c.Logger)
 	l.reports = &reports{settings: &l.Settings, contract: l.contract, beats: l.core.beats, chance: system, chunk: chunk}
 	l.courier = &courier{task: c.Task, transport: c.Transport, timeout: c.Timeout, contract: l.contract, chance: system,
 		moment: l.core.moment, sharer: sharer, delivered: newAnswers[delivery](), replies: newAnswers[*ask]()}

@@ -47,6 +47,10 @@ func (l *loop) perform(ctx context.Context, e effect) (got result) {
 		l.courier.deliver(e.delivery)
 	case request:
 		l.courier.request(ctx, e.ask)
+	case askForToken:
+		if l.granting.own != nil {
+			l.courier.group.Go(func() { l.granting.begin(ctx, l.contract.tokens) })
+		}
 	case askIssuer:
 		l.courier.group.Go(func() { l.granting.request(ctx, l.contract.tokens, e.events) })
 	case tellRound:

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/panlearn/panlearn/internal/test/granttest"
 	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
@@ -63,6 +64,7 @@ type plan struct {
 	bundle                  uint32
 	tight                   bool   // the least noise for the budget, if all are honest
 	honest                  string // the share that is promised; default 1
+	grants                  bool   // each report has a token of the issuer of package granttest
 	broker                  memory.Config
 }
 
@@ -83,7 +85,11 @@ func newWorld(t testing.TB, p plan) *world {
 	var err error
 	w.broker, err = memory.New(p.broker)
 	must(t, err)
-	w.spec, err = task.Parse(fmt.Appendf(nil, declaration, p.trust, sealed, p.honest, p.rounds*p.cohort), nil)
+	issuer := ""
+	if p.grants {
+		issuer = "grants: pass\nissuer_key: " + task.IssuerKeyText(granttest.Signer(t).Public()) + "\n"
+	}
+	w.spec, err = task.Parse(fmt.Appendf(nil, declaration+issuer, p.trust, sealed, p.honest, p.rounds*p.cohort), nil)
 	must(t, err)
 	declared, err := w.spec.Canonical()
 	must(t, err)
@@ -127,6 +133,9 @@ func newWorld(t testing.TB, p plan) *world {
 	}
 	if w.helper != nil {
 		w.task.HelperKey, w.task.Plan.Prio3 = w.helper.Public(), manifest.Prio3
+	}
+	if p.grants {
+		w.task.IssuerKey = granttest.Signer(t).Public()
 	}
 	w.hash = taskHash(t, w.task)
 	return w

@@ -111,6 +111,7 @@ export class Agreement {
   readonly honest: Fraction
   readonly plan: PlanBody
   private readonly repeated: number[]
+  private readonly costs = new Map<string, number>()
 
   /**
    * Decides about a task that was verified under the key that it names. stored is the hash that the device's store pins,
@@ -196,7 +197,9 @@ export class Agreement {
 
   /** The cost of a round with the others of its stint; throws where it is more than the limit. */
   private afford(what: string, at: Place): number {
-    const cost = epsilon(1, [releases(this.plan, at, this.honest, 'F11')], this.delta, this.limit)
+    const of = `${at.index} ${at.planned}` // what a cost follows from, beside the task
+    const cost = this.costs.get(of) ?? epsilon(1, [releases(this.plan, at, this.honest, 'F11')], this.delta, this.limit)
+    this.costs.set(of, cost)
     want(cost <= this.limit * (1 + tolerance), `${what}: epsilon`, `${cost} at delta ${this.delta}`, `at most ${this.limit}`)
     return cost
   }

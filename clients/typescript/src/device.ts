@@ -188,6 +188,7 @@ export class Device {
       let record: Stored | null = null
       try {
         record = await transport.record('task')
+        if (record === null) log('waiting for the task to be announced')
       } catch (e) {
         log(`the task cannot be read yet: ${(e as Error).message}`)
       }
@@ -206,7 +207,6 @@ export class Device {
         if (agreement.plan.trust === Trust.local) log('nobody is trusted in this task: what is published is never drawn again')
         return new Device(options, agreement, charged, log)
       }
-      log('waiting for the task to be announced')
       await sleep(around(pause), options.signal)
     }
   }

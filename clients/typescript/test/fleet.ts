@@ -14,13 +14,14 @@ interface Fleet {
   pin: string // hash of the task
   cuts: number // share of answers that are lost on their way
   dying?: number // share of devices whose connection dies for ever, at a moment that is drawn before
+  seed?: number // of all these faults
   memory?: boolean // stores that end with the process
   issuer?: string // who gives tokens, to one of persons: device n is the person n modulo that
   persons?: number
 }
 
 const fleet = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as Fleet
-let seed = 1
+let seed = fleet.seed ?? 1
 const lot = (): number => (seed = (seed * 48271) % 2147483647) / 2147483647 // of faults alone
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -29,8 +30,9 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 const moments = ['asking', 'placed', 'charged', 'published'] as const
 
 /** fetch over a slow line, which loses some answers, or dies; it notes each report that leaves. */
-const line = (folder: string | null, dies: (typeof moments)[number] | null, died: () => void): typeof fetch => {
+const line = (folder: string | null, dies: (typeof moments)[number] | null, died: () => void, drewTwice: () => void): typeof fetch => {
   let dead = false
+  const sent = new Map<string, string>() // by round and attempt
   const at = (moment: (typeof moments)[number], now: boolean): void => {
     if (dies === moment && now) dead = true
     if (!dead) return
@@ -41,6 +43,12 @@ const line = (folder: string | null, dies: (typeof moments)[number] | null, died
     const [asks, reports] = [String(url).endsWith('/places'), String(url).endsWith('/reports')]
     at('asking', asks)
     at('charged', reports)
+    if (reports) {
+      const body = Buffer.from(init!.body as Uint8Array).toString('hex')
+      const to = body.slice(0, 34)
+      if ((sent.get(to) ?? body) !== body) drewTwice()
+      sent.set(to, body)
+    }
     await sleep(fleet.latencyMs / 2)
     if (reports && folder !== null) appendFileSync(join(folder, 'sent'), Buffer.from(init!.body as Uint8Array).toString('hex') + '\n')
     const answer = await fetch(url, init)
@@ -68,9 +76,10 @@ await Promise.all(Object.entries(fleet.events).map(async ([of, event]) => {
   if (folder !== null) mkdirSync(folder, { recursive: true })
   const dies = lot() < (fleet.dying ?? 0) ? moments[Math.floor(lot() * moments.length)]! : null
   let died = (): void => undefined
+  let twice = false
   const end = new Promise<'died'>((resolve) => (died = () => resolve('died')))
   const device = await Device.open({
-    task: fleet.task, transport: relay(fleet.relay, { fetch: line(folder, dies, () => died()) }),
+    task: fleet.task, transport: relay(fleet.relay, { fetch: line(folder, dies, () => died(), () => (twice = true)) }),
     store: folder === null ? new MemoryStore() : fileStore(folder, fleet.task), pins: { task: fleet.pin }, policy: { max_refunds: 0 }, log: logged(n),
     ...login(n),
   })
@@ -79,10 +88,10 @@ await Promise.all(Object.entries(fleet.events).map(async ([of, event]) => {
   void ticket.accepted.then(() => console.log(JSON.stringify({ device: n, accepted: true })))
   const o = await Promise.race([ticket.outcome, end])
   if (o === 'died') {
-    console.log(JSON.stringify({ device: n, state: 'died' }))
+    console.log(JSON.stringify({ device: n, state: 'died', twice }))
     return // its device waits for ever
   }
-  console.log(JSON.stringify({ device: n, ...o, failed: device.failed?.message, stored: (await device.outcome(`user-${n}`)).state }))
+  console.log(JSON.stringify({ device: n, ...o, twice, failed: device.failed?.message, stored: (await device.outcome(`user-${n}`)).state }))
   await device.close()
 }))
 process.exit(0)

@@ -56,7 +56,8 @@ func Doctor(ctx context.Context, c Config) ([]natsadmin.Finding, error) {
 		Options: c.options(sizes), Routes: c.Routes})
 	v.list = append(v.list, more...)
 	if err == nil && v.Task != "" {
-		v.standing(ctx, conn)
+		announced := v.standing(ctx, conn)
+		v.tokens(ctx, conn, announced)
 		v.stageClock(ctx, conn)
 		v.helper(ctx, conn, time.Now())
 		v.relay(ctx, conn)
@@ -78,8 +79,8 @@ func (v *visit) find(check string, status natsadmin.Status, format string, args 
 	v.list = append(v.list, natsadmin.Finding{Check: check, Status: status, Text: fmt.Sprintf(format, args...)})
 }
 
-// standing compares the task on the broker with the file and the folder.
-func (v *visit) standing(ctx context.Context, conn *natsjs.Conn) {
+// standing compares the task on the broker with the file and the folder, and returns it; nil: it cannot be read.
+func (v *visit) standing(ctx context.Context, conn *natsjs.Conn) *wire.Task {
 	m, err := conn.Get(ctx, v.Task.Task())
 	signed, body := &wire.Signed{}, &wire.Task{}
 	if err == nil {
@@ -92,18 +93,18 @@ func (v *visit) standing(ctx context.Context, conn *natsjs.Conn) {
 		v.find("task", natsadmin.Failure,
 			"the state folder holds task %q and the broker has none of this name: it is another broker, or its streams are lost: "+
 				"restore them (docs/how-to/runbook.md)", v.Task)
-		return
+		return nil
 	case errors.Is(err, stream.ErrNotFound):
 		v.find("task", natsadmin.OK, "it has not begun: learner run begins it")
-		return
+		return nil
 	case errors.Is(err, natsjs.ErrNoStream): // found above
-		return
+		return nil
 	case errors.Is(err, natsjs.ErrDenied):
 		v.find("task", natsadmin.Warning, "these credentials may not read it")
-		return
+		return nil
 	case err != nil:
 		v.find("task", natsadmin.Failure, "%v", err)
-		return
+		return nil
 	}
 	if v.Spec != nil {
 		v.drift("the task on the broker", body.Declaration)
@@ -123,6 +124,7 @@ func (v *visit) standing(ctx context.Context, conn *natsjs.Conn) {
 		v.find("task", natsadmin.OK, "broker and state folder hold the same task")
 		v.cursor(ctx, conn)
 	}
+	return body
 }
 
 func or(text, instead string) string {

@@ -35,6 +35,9 @@ type distant struct {
 	way  time.Duration
 	dies moment
 	dead atomic.Bool
+
+	sent  map[string][16]byte // ids of messages of a device of one event, by subject: written by one goroutine at a time
+	twice bool                // two of one attempt differ: a report that is sealed again keeps its id, and one that is drawn has another
 }
 
 // A moment is one at which a connection dies for ever.
@@ -119,6 +122,14 @@ func (d *distant) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 	if err := errors.Join(d.die(asking), d.die(charged), d.travel(ctx)); err != nil {
 		return nil, err
 	}
+	for _, r := range reports {
+		if d.sent == nil {
+			break
+		}
+		before, known := d.sent[r.Subject]
+		d.twice = d.twice || known && before != r.ID
+		d.sent[r.Subject] = r.ID
+	}
 	acks, err := d.Transport.Publish(ctx, reports)
 	return acks, errors.Join(err, d.die(published), d.travel(ctx))
 }
@@ -126,6 +137,8 @@ func (d *distant) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 // A crowd counts what a task did to those who were there.
 type crowd struct {
 	counted, vain, died uint64 // users who lived: counted, and charged and not; those who died
+	unknown             uint64 // of those who were charged and not counted, those of whom nobody can say
+	twice               uint64 // of the single ones, those who sent two reports that differ to one attempt
 	released            uint64 // users in the batches
 	rounds, full        int
 	attempts            int // beyond one a round
@@ -135,7 +148,7 @@ type crowd struct {
 
 // tally adds what became of the users of a device that lived.
 func (c *crowd) tally(s device.Summary) {
-	c.counted, c.vain = c.counted+s.Counted, c.vain+s.ChargedUncounted+s.Unknown
+	c.counted, c.vain, c.unknown = c.counted+s.Counted, c.vain+s.ChargedUncounted+s.Unknown, c.unknown+s.Unknown
 }
 
 // relay starts a relay for so many devices, and returns its address and what connects one to it.
@@ -171,6 +184,7 @@ func (f *fleet) play(single, relayed, scripted, rows, rounds, cohort int, dying 
 	must(f.t, err)
 	config := func(t stream.Transport) device.Settings {
 		return device.Settings{Task: name, Transport: t, Store: participation.NewMemoryStore(), Source: "events",
+			CloseWait: 5 * time.Minute, // all of them read the last Close at once, on two cores
 			Policy: consent.Policy{LearnerKey: consent.Fingerprint(f.learner.Public()),
 				StageKey: consent.Fingerprint(f.stage.Public())}}
 	}
@@ -193,7 +207,7 @@ func (f *fleet) play(single, relayed, scripted, rows, rounds, cohort int, dying 
 			f.t.Cleanup(shared.Close)
 			conn = shared
 		}
-		far := &distant{Transport: conn, way: 300 * time.Millisecond}
+		far := &distant{Transport: conn, way: 300 * time.Millisecond, sent: map[string][16]byte{}}
 		if rng.Float64() < dying {
 			far.dies = moment(1 + rng.IntN(int(allMoments)-1))
 		}
@@ -225,6 +239,9 @@ func (f *fleet) play(single, relayed, scripted, rows, rounds, cohort int, dying 
 			_ = dev.Close()
 			mu.Lock()
 			defer mu.Unlock()
+			if far.twice {
+				c.twice++
+			}
 			if far.dead.Load() {
 				c.died++
 				return
@@ -247,6 +264,7 @@ func (f *fleet) play(single, relayed, scripted, rows, rounds, cohort int, dying 
 			if err != nil {
 				f.t.Error(err)
 			}
+			f.t.Logf("the gateway: %+v", got)
 			mu.Lock()
 			defer mu.Unlock()
 			c.tally(got)
@@ -348,9 +366,12 @@ func TestCrowd(t *testing.T) {
 // judge fails where places did not do what they are for, and logs what happened.
 func (c crowd) judge(t *testing.T, places bool) {
 	share := float64(c.vain) / float64(c.counted+c.vain)
-	t.Logf("%d of %d rounds full, %d opened again, in %v; %d in batches, %d counted, %d charged and not (%.2f %%), %d died; %+v",
-		c.full, c.rounds, c.attempts, c.took.Round(100*time.Millisecond), c.released, c.counted, c.vain, 100*share, c.died,
+	t.Logf("%d of %d rounds full, %d opened again, in %v; %d in batches, %d counted, %d charged and not (%.2f %%, %d of them unknown), %d died; %+v",
+		c.full, c.rounds, c.attempts, c.took.Round(100*time.Millisecond), c.released, c.counted, c.vain, 100*share, c.unknown, c.died,
 		c.places)
+	if c.twice > 0 {
+		t.Errorf("%d drew twice", c.twice)
+	}
 	if c.full != c.rounds {
 		t.Errorf("%d of %d rounds filled", c.full, c.rounds)
 	}

@@ -92,7 +92,7 @@ var mayImport = map[string][]string{
 	"stream/relayclient": {"stream", "stream/relay/relayhttp"},
 	"stream/device/statefolder": {"stream", "stream/device/consent", "stream/device/filestore",
 		"stream/device/participation"},
-	"stream/device/httpgateway": {"internal/httpaccess", "learner/task", "learner/task/object", "stream", "stream/device",
+	"stream/device/httpgateway": {"internal/httpaccess", "learner/task", "learner/task/object", "stream", "stream/grant", "stream/device",
 		"stream/device/consent", "stream/device/participation"},
 	"internal/test/campaign":  {}, // tests alone
 	"internal/test/operators": {}, // tests alone
@@ -160,6 +160,10 @@ var mayImport = map[string][]string{
 	"internal/run/runadmin": {"*"},
 	"internal/run/audits": {"internal/run", "learner/block", "learner/convex", "learner/report", "randomizer",
 		"randomizer/accounting", "randomizer/audit", "stream/manifest"},
+	"internal/run/linkage": {"internal/httpaccess", "internal/run", "learner/convex", "learner/task", "shuffle/stage", "stream",
+		"stream/device", "stream/device/consent", "stream/device/grants", "stream/device/participation", "stream/grant",
+		"stream/grant/issuer", "stream/manifest", "stream/natsjs", "stream/natsjs/embedded", "stream/relay", "stream/relayclient",
+		"stream/seal", "stream/wire"},
 	"internal/run/curated": {"internal/run/statedir", "internal/wording", "learner/convex", "learner/oneplace",
 		"learner/research/curator", "learner/research/resque", "learner/research/private", // in its list of methods
 		"learner/task", "randomizer", "randomizer/accounting", "stream/manifest", "stream/wire"},
@@ -193,6 +197,7 @@ var onlyIn = map[string][]string{
 	"github.com/cockroachdb/pebble":  {"state/pebblestore"},
 	"github.com/gofrs/flock":         {"internal/disk"},
 	"golang.org/x/sys":               {"internal/disk"},
+	"golang.org/x/text":              {"stream/grant/issuer"},
 	"golang.org/x/time":              {"stream/device/httpgateway"},
 	"github.com/klauspost/compress":  {"learner/task/source"},
 	"github.com/parquet-go/":         {"learner/task/source", "internal/test/parquettest"},

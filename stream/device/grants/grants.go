@@ -30,6 +30,14 @@ type Source interface {
 	Sign(ctx context.Context, asks []Ask) ([]Answer, error)
 }
 
+// A Personal is a Source of one person, the one who is logged in, whatever name it is asked with. A device asks it when it
+// agreed to the task, and not when an event comes.
+type Personal interface {
+	Source
+	// OnePerson does nothing: it tells this Source from others.
+	OnePerson()
+}
+
 // A Grant is one person's.
 type Grant struct {
 	Key     participation.Key

@@ -22,13 +22,16 @@ func client(c *http.Client) *http.Client {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// A Login is the Source of one person's device, which asks the issuer behind the application's login.
+// A Login is the Personal of one person's device, which asks the issuer behind the application's login.
 type Login struct {
 	URL string // of the issuer's grant
 	// Authorize adds the person's login to a request: a cookie, or a token. Nil: nothing is added.
 	Authorize func(*http.Request)
 	Client    *http.Client // nil: one with a timeout of 30 s, which follows no redirection
 }
+
+// OnePerson implements Personal.
+func (Login) OnePerson() {}
 
 // Sign implements Source.
 func (l Login) Sign(ctx context.Context, asks []Ask) ([]Answer, error) {

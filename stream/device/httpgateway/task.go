@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/grant"
 )
 
 // A taskAnswer tells an application the parts of the task that it has to know.
@@ -19,7 +20,10 @@ type taskAnswer struct {
 	Items     int      `json:"items"`     // events of a user that enter a report; 1 where it is about an event
 	Epsilon   float64  `json:"epsilon"`   // what the task costs one user, as the client computed it
 	Delta     float64  `json:"delta"`
-	Honest    float64  `json:"honest_fraction"` // share of every cohort whose noise epsilon relies upon
+	// Issuer is the key id in hexadecimal of who gives a token to each person, without which a report does not count; empty
+	// where reports have none.
+	Issuer string  `json:"issuer_key_id"`
+	Honest float64 `json:"honest_fraction"` // share of every cohort whose noise epsilon relies upon
 }
 
 // getTask answers with the shape of events and their cost.
@@ -35,6 +39,10 @@ func (g *Gateway) getTask(w http.ResponseWriter, r *http.Request) {
 		Honest: agreement.HonestFraction.Float()}
 	if a.Unit, a.Items = task.UnitEvent, 1; g.shape().Items > 0 {
 		a.Unit, a.Items = task.UnitUser, g.shape().Items
+	}
+	if agreement.HasGrants() {
+		id := grant.KeyID(agreement.Task.IssuerKey)
+		a.Issuer = hex.EncodeToString(id[:])
 	}
 	if schema.Columns == nil {
 		a.Label = "label"

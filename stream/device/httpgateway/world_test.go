@@ -23,6 +23,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/grants"
 	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -166,7 +167,7 @@ func (w *world) start(o options) {
 	log := slog.New(slog.NewTextHandler(&lockedWriter{to: w.log}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var err error
 	w.device, err = device.New(device.Settings{Task: w.name(), Transport: watching{w.broker, w}, Store: w.store,
-		Submits: true, Policy: o.policy, Logger: log})
+		Submits: true, Policy: o.policy, Logger: log, Grants: grants.Gateway{}, GrantStore: grants.NewMemoryStore()})
 	must(w.t, err)
 	c := Config{Device: w.device, Token: token, Logger: log}
 	if o.config != nil {

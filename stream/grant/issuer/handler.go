@@ -3,11 +3,14 @@ package issuer
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"runtime"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/panlearn/panlearn/internal/httpaccess"
 	"github.com/panlearn/panlearn/internal/observe"
@@ -33,11 +36,12 @@ const (
 	Another Outcome = "another" // another message of a person who has a signature
 	Nobody  Outcome = "nobody"  // nobody is logged in
 	Bad     Outcome = "bad"     // not a request
+	Often   Outcome = "often"   // a person asked too often
 	Failed  Outcome = "failed"  // the list cannot be written
 )
 
 // Outcomes returns all of them.
-func Outcomes() []Outcome { return []Outcome{Issued, Again, Another, Nobody, Bad, Failed} }
+func Outcomes() []Outcome { return []Outcome{Issued, Again, Another, Nobody, Bad, Often, Failed} }
 
 // Config configures a Handler. Key, List and Login are required.
 type Config struct {
@@ -57,8 +61,9 @@ type Config struct {
 // A Handler is the issuer's interface over HTTP.
 type Handler struct {
 	Config
-	mux  http.ServeMux
-	busy chan struct{} // of those who sign
+	mux   http.ServeMux
+	busy  chan struct{} // of those who sign
+	turns *turns
 }
 
 // NewHandler returns the interface of an issuer.
@@ -69,7 +74,7 @@ func NewHandler(c Config) (*Handler, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &Handler{Config: c, busy: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	h := &Handler{Config: c, busy: make(chan struct{}, runtime.GOMAXPROCS(0)), turns: newTurns()}
 	base := "/v1/tasks/" + string(c.Key.Task)
 	h.mux.HandleFunc("POST "+base+"/grant", h.grant)
 	h.mux.HandleFunc("OPTIONS "+base+"/grant", h.preflight)
@@ -115,6 +120,8 @@ func (h *Handler) refuse(w http.ResponseWriter, o Outcome, status int, why strin
 	http.Error(w, why, status)
 }
 
+var errOften = fmt.Errorf("this person asked more than %d times in %v", mostAsked, window)
+
 func (h *Handler) grant(w http.ResponseWriter, r *http.Request) {
 	if !h.origin(w, r) {
 		return
@@ -132,6 +139,11 @@ func (h *Handler) grant(w http.ResponseWriter, r *http.Request) {
 	person, err := h.Login(r)
 	if err != nil {
 		h.refuse(w, Nobody, http.StatusUnauthorized, err.Error())
+		return
+	}
+	if wait := h.turns.take(h.Key.who(person)); wait > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
+		h.refuse(w, Often, http.StatusTooManyRequests, errOften.Error())
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, grant.RequestSize))

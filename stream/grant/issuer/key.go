@@ -2,6 +2,7 @@ package issuer
 
 import (
 	"crypto/hkdf"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -12,6 +13,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/stream"
@@ -32,6 +35,14 @@ type Key struct {
 	Task   stream.Task
 	Signer *grant.Signer
 	people []byte // key of the hashes of people
+}
+
+// who returns the hash that stands for a person, whom two texts name that differ in nothing but how Unicode composes their
+// characters (NFC and NFD).
+func (k *Key) who(person string) [sha256.Size]byte {
+	mac := hmac.New(sha256.New, k.people)
+	mac.Write(norm.NFC.AppendString(nil, person))
+	return [sha256.Size]byte(mac.Sum(nil))
 }
 
 // String shows nothing of the key.

@@ -2,7 +2,6 @@ package issuer
 
 import (
 	"bytes"
-	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -157,9 +156,7 @@ func (l *List) Err() error {
 // Take notes that a person has the signature of a blinded message, durably, before it returns. The same message may be
 // taken again; another one of the person is ErrOther.
 func (l *List) Take(person string, blinded []byte) (again bool, err error) {
-	mac := hmac.New(sha256.New, l.key.people)
-	mac.Write([]byte(person))
-	who, what := [sha256.Size]byte(mac.Sum(nil)), sha256.Sum256(blinded)
+	who, what := l.key.who(person), sha256.Sum256(blinded)
 	l.mu.Lock()
 	before, again := l.known[who]
 	switch {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/golang-jwt/jwt/v5"
 )
@@ -15,10 +16,10 @@ import (
 // MaxPerson is the length of the longest name of a person, in bytes.
 const MaxPerson = 1 << 10
 
-// isPerson reports whether a text names a person: of 1 to MaxPerson bytes, without blanks at its ends and control
+// isPerson reports whether a text names a person: of 1 to MaxPerson bytes of UTF-8, without blanks at its ends and control
 // characters, by which one name would be several people.
 func isPerson(name string) bool {
-	return name != "" && len(name) <= MaxPerson && strings.TrimSpace(name) == name && !strings.ContainsFunc(name, unicode.IsControl)
+	return name != "" && len(name) <= MaxPerson && utf8.ValidString(name) && strings.TrimSpace(name) == name && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
 // A Login names the person who makes a request: always by the same text. The error is told to the caller, and
@@ -34,7 +35,7 @@ func HeaderLogin(header string) Login {
 		case len(all) == 0 || all[0] == "":
 			return "", errNobody
 		case len(all) > 1 || !isPerson(all[0]):
-			return "", errors.New("the header of the login has more than one value, a long one, or blanks at its ends")
+			return "", errors.New("the header of the login has more than one value, a long one, blanks at its ends, or no UTF-8")
 		default:
 			return all[0], nil
 		}

@@ -1,0 +1,164 @@
+package linkage
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"math/big"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/test/granttest"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/device/grants"
+	"github.com/panlearn/panlearn/stream/grant"
+)
+
+// leaking is a device that tells its issuer more than the message.
+type leaking struct {
+	grants.Source
+	tell func(asks []grants.Ask) string
+}
+
+func (l leaking) OnePerson() {}
+
+func (l leaking) Sign(ctx context.Context, asks []grants.Ask) ([]grants.Answer, error) {
+	login := l.Source.(grants.Login)
+	authorize, said := login.Authorize, l.tell(asks)
+	login.Authorize = func(r *http.Request) {
+		authorize(r)
+		r.Header.Set("X-Trace", said)
+	}
+	return login.Sign(ctx, asks)
+}
+
+// roundTripper makes requests.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// tracing returns a Config whose devices add a header to all that they send to the relay.
+func tracing(of func(p *person) string) Config {
+	return Config{round: func(p *person, by http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			r = r.Clone(r.Context())
+			r.Header.Set("X-Trace", of(p))
+			return by.RoundTrip(r)
+		})
+	}}
+}
+
+// TestAudit: issuer, relay, broker and stage, as they run, have nothing in common that is of one person; a device that tells
+// two of them something turns the pair red in which it stands.
+func TestAudit(t *testing.T) {
+	nonces := func(of grants.Source, store grants.Store) grants.Source {
+		return leaking{of, func([]grants.Ask) string {
+			kept := store.(*keeping)
+			kept.mu.Lock()
+			defer kept.mu.Unlock()
+			return hex.EncodeToString(kept.drawn.Nonce[:])
+		}}
+	}
+	for name, c := range map[string]struct {
+		config Config
+		red    string // one and other of the pair; empty: none
+	}{
+		"as it is":                          {},
+		"the nonce goes through the issuer": {Config{source: nonces}, "issuer and stage"},
+		"the person's name at the relay":    {tracing(func(p *person) string { return p.name }), "issuer and relay"},
+		"a hash of the person's name at the relay": {tracing(func(p *person) string {
+			h := sha256.Sum256([]byte(p.name))
+			return hex.EncodeToString(h[:12])
+		}), "issuer and relay"},
+		"the token at the relay": {tracing(func(p *person) string {
+			p.kept.mu.Lock()
+			defer p.kept.mu.Unlock()
+			return base64.StdEncoding.EncodeToString(p.kept.token)
+		}), "stage and relay"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := Run(t.Context(), c.config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Pass != (c.red == "") {
+				t.Errorf("pass is %v", r.Pass)
+			}
+			for _, p := range r.Pairs {
+				at := p.One + " and " + p.Other
+				if (p.Links > 0) != (at == c.red) {
+					t.Errorf("%s: %d links: %s", at, p.Links, strings.Join(p.Because, "; "))
+				}
+				if at == c.red && p.Links < People {
+					t.Errorf("%s: %d links, want one for each of %d people", at, p.Links, People)
+				}
+			}
+		})
+	}
+}
+
+// TestBadBlinding: messages that were not blinded, by a factor that can be guessed, or by one of two people are links of issuer
+// and stage; those of a device are none.
+func TestBadBlinding(t *testing.T) {
+	const people = 4
+	signer := granttest.Signer(t)
+	task := stream.Hash{5}
+	of, err := grant.Of(signer.Public(), task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := keyOf(signer.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tokens [][]byte
+	var good []asked
+	for i := range people {
+		b, err := of.Blind(grant.NewRequest())
+		if err != nil {
+			t.Fatal(err)
+		}
+		blinded := b.Message()[grant.RequestSize-grant.SignatureSize:]
+		answer, err := signer.Sign(blinded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, err := b.Finish(answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens, good = append(tokens, token), append(good, asked{"person-" + string(rune('a'+i)), blinded})
+	}
+	by := func(factor func(i int) *big.Int) []asked {
+		out := make([]asked, people)
+		for i, a := range good {
+			r := factor(i)
+			r.Exp(r, key.e, key.n)
+			out[i] = asked{a.person, key.bytes(r.Mul(r, key.signed(tokens[i])))}
+		}
+		return out
+	}
+	one := new(big.Int).SetBytes(tokens[0][:40])
+	for name, c := range map[string]struct {
+		messages []asked
+		links    bool
+	}{
+		"of devices":           {good, false},
+		"not blinded":          {by(func(int) *big.Int { return big.NewInt(1) }), true},
+		"by a small number":    {by(func(i int) *big.Int { return big.NewInt(int64(3 + i)) }), true},
+		"by the person's name": {by(func(i int) *big.Int { h := sha256.Sum256([]byte(good[i].person)); return new(big.Int).SetBytes(h[:]) }), true},
+		"by one for all":       {by(func(int) *big.Int { return new(big.Int).Set(one) }), true},
+	} {
+		asker, opened := view{party: "issuer"}, view{party: "stage"}
+		for i, a := range c.messages {
+			asker.of = append(asker.of, append(unblinded(key, a, task[:]), value{"the blinded message", a.blinded}))
+			opened.of = append(opened.of, []value{{"the token", tokens[i]}, {"what it signs", key.bytes(key.signed(tokens[i]))}})
+		}
+		found := common(asker, opened).Links + shared(key, c.messages, tokens).Links
+		if (found > 0) != c.links || c.links && found < people {
+			t.Errorf("%s: %d links", name, found)
+		}
+	}
+}

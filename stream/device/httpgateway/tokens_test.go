@@ -1,0 +1,25 @@
+package httpgateway
+
+import (
+	"encoding/hex"
+	"net/http"
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/test/granttest"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/grant"
+)
+
+// TestTaskNamesItsIssuer: an application is told whose tokens a task wants, and of a task without tokens that there are none.
+func TestTaskNamesItsIssuer(t *testing.T) {
+	public := granttest.Signer(t).Public()
+	id := grant.KeyID(public)
+	for want, sets := range map[string][]string{"": nil,
+		hex.EncodeToString(id[:]): {"grants=pass", "issuer_key=" + task.IssuerKeyText(public)}} {
+		w := newWorldOf(t, columns, options{sets: sets})
+		if status, said := w.do(w.request(http.MethodGet, "/v1/task", nil)); status != http.StatusOK || said["issuer_key_id"] != want {
+			t.Errorf("%d %v: want the issuer %q", status, said, want)
+		}
+		w.end()
+	}
+}
