@@ -73,7 +73,7 @@ var mayImport = map[string][]string{
 	"stream/natsjs/embedded":   {"stream/natsjs"},
 	"stream/natsjs/natsadmin":  {"stream", "stream/natsjs", "stream/retention"},
 	"internal/test/streamtest": {"stream", "stream/retention", "stream/wire"},
-	"stream/device": {"randomizer", "learner/block", "learner/convex", "learner/report", "learner/task",
+	"stream/device": {"internal/panics", "randomizer", "learner/block", "learner/convex", "learner/report", "learner/task",
 		"learner/task/object", "shuffle", "shuffle/split", "stream", "stream/device/consent", "stream/device/statefolder",
 		"stream/device/grants", "stream/device/ledger", "stream/device/participation", "stream/grant", "stream/manifest", "stream/seal",
 		"stream/wire"},
