@@ -37,7 +37,7 @@ test-race: ## the packages in which goroutines meet, with the race detector
 
 test-deep: ## the long campaigns too: hours
 	PANLEARN_DEEP=1 $(GO) test -v -timeout 6h $(TESTFLAGS) $(PKG)
-	cd deploy/release && $(GO) test -v -timeout 1h .
+	cd deploy/release && $(GO) test -v -timeout 3h .
 
 fuzz: ## every fuzz target for FUZZTIME
 	.ci/fuzz $(FUZZTIME)

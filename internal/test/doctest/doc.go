@@ -23,5 +23,5 @@
 // The blocks of a page run in order in one shell with `set -e`, in a folder of the page's own, which sees deploy/
 // and docs/ of the repository. The commands are on its PATH, built once: `go build -o bin/ ./cmd/...` links them to
 // bin/, `go run ./cmd/learner` starts that one, everything else of go runs in the repository. The ports that pages
-// name (4222, 8090, 8095, 8097, 8222, 9090, 9464) are replaced by free ones.
+// name (4222, 6222, 8090, 8095, 8097, 8222, 9090, 9091, 9464) are replaced by free ones.
 package doctest

@@ -23,7 +23,7 @@ import (
 const pageTime = 8 * time.Minute
 
 // named are the ports that pages name.
-var named = []string{"4222", "8090", "8095", "8097", "8222", "9090", "9464"}
+var named = []string{"4222", "6222", "8090", "8095", "8097", "8222", "9090", "9091", "9464"}
 
 var ports = regexp.MustCompile(`\b(` + strings.Join(named, "|") + `)\b`)
 
