@@ -10,6 +10,9 @@ test-race: export CGO_ENABLED = 1
 # Random tests draw from this seed, so that a run that was green stays so. test-deep and a plain `go test` draw new ones.
 test test-race: export RAPID_SEED ?= 1
 
+# The race detector watches a quarter of the random cases, the first of those that make test runs.
+test-race: export RAPID_CHECKS ?= 25
+
 # Tests wait for brokers, leases and disks: more of them at a time than there are cores.
 TEST = $(GO) test -vet=off -p 4 -parallel 4
 

@@ -93,45 +93,6 @@ func SampledGaussian(q, mu float64) Renyi {
 	return out
 }
 
-// threePoint returns the curve of a release of laws s0 P + (1-s0) R and s0 Q + (1-s0) R, where in P and Q the record
-// occurs b times with probability weight[b-1], and P, Q and R are then pairwise dominated by Gaussians b mu apart
-// (docs/proofs/resque.md, Lemma W): sampling with replacement.
-//
-//	M_j = sum_b weight_b exp(j(j-1) mu^2 b^2/2)
-//	r_a = log( 1 + C(a,2) s0^2 min(4(M_2-1), 2 M_2) + sum_{j=3}^{a} 2 C(a,j) s0^j M_j ) / (a-1)
-func threePoint(s0, mu float64, weight []float64) Renyi {
-	if !(s0 >= 0 && s0 <= 1) || !(mu >= 0) || len(weight) == 0 {
-		panic(fmt.Sprintf("accounting: occurrence %v, mu %v, %d weights", s0, mu, len(weight)))
-	}
-	out := NewRenyi()
-	if s0 == 0 || mu == 0 {
-		return out
-	}
-	choose := newLogChoose()
-	moments := make([]float64, renyiOrders[len(renyiOrders)-1]+1)
-	terms := make([]float64, len(weight))
-	at := func(j int, f func(x float64) float64) float64 {
-		for i, w := range weight {
-			b := float64(i + 1)
-			terms[i] = math.Log(w) + f(float64(j)*float64(j-1)*mu*mu*b*b/2)
-		}
-		return logSumExp(terms)
-	}
-	moments[2] = min(math.Log(4)+at(2, logExpm1), math.Log(2)+at(2, func(x float64) float64 { return x }))
-	for j := 3; j < len(moments); j++ {
-		moments[j] = math.Log(2) + at(j, func(x float64) float64 { return x })
-	}
-	var sum []float64
-	for i, a := range renyiOrders {
-		sum = sum[:0]
-		for j := 2; j <= a; j++ {
-			sum = append(sum, choose.of(a, j)+float64(j)*math.Log(s0)+moments[j])
-		}
-		out[i] = log1pExp(logSumExp(sum)) / float64(a-1) * (1 + 1e-9)
-	}
-	return out
-}
-
 // GaussianShift returns the largest shift, in levels, such that positions that far apart on the lattice, with
 // Bin(trials, 1/2) in each of dim coordinates, are dominated by a Gaussian pair with parameter mu, and the slack of
 // that: the total variation, at most slack, up to which either law is the one that is dominated

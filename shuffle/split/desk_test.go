@@ -4,11 +4,14 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/panlearn/panlearn/internal/test/longtest"
 )
 
 // Whatever a leader and a broker send, in whatever order, and however often the helper starts again, its folder fails
 // or another answer is lost: at most one Share of a round leaves, always with the same bytes, and rounds only go up.
 func TestOneShareARound(t *testing.T) {
+	longtest.Sequential(t)
 	released := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		folder := HelperMark{}

@@ -69,11 +69,6 @@ func CheckAttempt(plan *wire.Plan, m attempted) error {
 	return nil
 }
 
-// SamePair reports whether a message names the attempt of this signed Open and Join.
-func SamePair(m attempted, open, join stream.Hash) bool {
-	return bytes.Equal(m.GetOpenHash(), open[:]) && bytes.Equal(m.GetJoinHash(), join[:])
-}
-
 // A Part holds the bytes that one user adds to a message of reports.
 type Part struct {
 	Leader int // plaintext that is sealed to the stage: all counts, or the leader's share

@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task/draft"
 )
 
-// knots are of each number of a task that tries hats.
+// knots is the number of knots that each number has in a task that tries hats.
 const knots = 8
 
 // columns sets all numbers of the table to hats, and those that are skewed to their logarithm. Numbers with missing

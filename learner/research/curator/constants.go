@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -90,16 +89,4 @@ func (x printed) radius(p Public, eta, steps float64) (tau, sigma float64) {
 func (x printed) String() string {
 	return fmt.Sprintf("the paper's constants: groups %d, phases %d, first step size %.3g, radius %.3g and noise %.3g",
 		x.groups, x.phases, x.eta/math.Exp2(x.growth), x.tau, x.sigma)
-}
-
-// paperConstants returns the constants of a test of the paper: Laplace noise of scale 20/epsilon on the
-// score, threshold 4C/5, points included with probabilities that rise from 0 at C/2 to 1 at 2C/3, within 2
-// tau. An odd number of groups is made even.
-func paperConstants(b accounting.Budget, groups int) (constants, error) {
-	groups += groups % 2
-	c := int64(groups)
-	noise, err := randomizer.LaplaceOfRate(b.Epsilon / 20 / float64(c))
-	test := accounting.ScoreTest{Noise: noise, Sensitivity: int64(scoreSensitivity(groups)), Full: (2*c*c + 2) / 3,
-		Threshold: (4*c*c + 4) / 5}
-	return constants{groups: groups, test: test, filter: filter{1, 2, 2 * float64(c) / 3}, coins: true}, err
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -314,4 +315,16 @@ func TestPaperConstantsRun(t *testing.T) {
 	if err != nil || r.Halted || math.Abs(convex.Norm(r.Model)-1) > 1e-9 {
 		t.Errorf("%+v, %v", r, err)
 	}
+}
+
+// paperConstants returns the constants of a test of the paper: Laplace noise of scale 20/epsilon on the
+// score, threshold 4C/5, points included with probabilities that rise from 0 at C/2 to 1 at 2C/3, within 2
+// tau. An odd number of groups is made even.
+func paperConstants(b accounting.Budget, groups int) (constants, error) {
+	groups += groups % 2
+	c := int64(groups)
+	noise, err := randomizer.LaplaceOfRate(b.Epsilon / 20 / float64(c))
+	test := accounting.ScoreTest{Noise: noise, Sensitivity: int64(scoreSensitivity(groups)), Full: (2*c*c + 2) / 3,
+		Threshold: (4*c*c + 4) / 5}
+	return constants{groups: groups, test: test, filter: filter{1, 2, 2 * float64(c) / 3}, coins: true}, err
 }

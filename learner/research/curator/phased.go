@@ -23,11 +23,6 @@ func byGradscore(a *accounting.Accountant, p Public, b accounting.Budget, lambda
 	return bestGradscore(a, p, b, lambda, people)
 }
 
-func byDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (perturbed,
-	error) {
-	return newDeletion(a, p, b, lambda, people, deletionLaw(b))
-}
-
 // A phasing is one of the paper's four phased methods: on disjoint people, each phase with the whole budget, or on
 // all people, with a share of it; and for strongly convex objectives, whose first phase has no weight but the
 // objective's own (docs/proofs/curator.md, Phases).

@@ -253,3 +253,8 @@ func TestOneReleaseIsChargedItself(t *testing.T) {
 		before = g.lattice
 	}
 }
+
+func byDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (perturbed,
+	error) {
+	return newDeletion(a, p, b, lambda, people, deletionLaw(b))
+}

@@ -16,13 +16,6 @@ func (f Federation) onePassConditions(batch float64) []Condition {
 	}
 }
 
-// concentrated returns the epsilon, at delta, that zero-concentrated privacy has for one Gaussian release of
-// a mean over K: rho + 2 sqrt(rho ln(1/delta)) with rho = (2L/K)^2/(2 sigma^2).
-func (f Federation) concentrated(batch, noise float64) float64 {
-	rho := 2 * f.Lipschitz * f.Lipschitz / (batch * batch * noise * noise)
-	return rho + 2*math.Sqrt(rho*f.logDelta())
-}
-
 // onePassBatch returns K of Theorem 3.1, within [1, n] and not rounded; R = floor(n/K).
 //
 //	convex          (L/(beta D))^(2/5) n^(3/5) (d ln(1/delta))^(1/5) / (epsilon^(2/5) M^(1/5))
@@ -48,14 +41,6 @@ func (f Federation) strongBatch(signal float64) float64 {
 }
 
 func (f Federation) withinRecords(k float64) float64 { return math.Min(math.Max(k, 1), f.Records) }
-
-// onePassBalance returns the two summands that onePassBatch makes equal: beta D^2 K^2/n^2 and L D sqrt(d
-// ln(1/delta))/(epsilon sqrt(K n M)).
-func (f Federation) onePassBalance(batch float64) (steps, privacy float64) {
-	steps = f.Smoothness * math.Pow(f.Diameter*batch/f.Records, 2)
-	privacy = f.Lipschitz * f.Diameter * math.Sqrt(f.Dim*f.logDelta()/(batch*f.Records*f.Available)) / f.Epsilon
-	return steps, privacy
-}
 
 // Variance returns V^2, which bounds the mean squared error of a round's gradient on the population (Lemma
 // E.3): phi^2/(M K) + ((N-M)/(N-1)) upsilon^2/M + d sigma^2/M.

@@ -29,16 +29,6 @@ func (f Federation) Share(rounds float64) accounting.Budget {
 		Delta: f.Delta / (2 * rounds)}
 }
 
-// composed returns the cost of R such rounds by advanced composition (Dwork and Roth 2014, Theorem 3.20) with
-// delta' = delta/2.
-func (f Federation) composed(rounds float64) accounting.Budget {
-	s := f.Share(rounds)
-	return accounting.Budget{
-		Epsilon: math.Sqrt(2*rounds*math.Log(2/f.Delta))*s.Epsilon + rounds*s.Epsilon*math.Expm1(s.Epsilon),
-		Delta:   rounds*s.Delta + f.Delta/2,
-	}
-}
-
 // conditions returns the premises of the privacy of Theorems 2.1 and 4.1. Doubt: the last is not stated
 // there; the composition needs it, and it can fail in up to three rounds alone.
 func (f Federation) conditions(rounds, batch float64) []Condition {
@@ -67,16 +57,6 @@ func (f Federation) Rounds() float64 {
 // signal returns epsilon^2 n^2 M.
 func (f Federation) signal() float64 {
 	return f.Epsilon * f.Epsilon * f.Records * f.Records * f.Available
-}
-
-// printedStep returns the step eta of Theorem D.1.1 as printed (convex, smooth):
-//
-//	min{1/beta, D/(L sqrt(R)) min{1, epsilon n sqrt(M)/sqrt(R d), sqrt(n M/R)}}
-//
-// Doubt: it leaves out 256 and the logarithms of sigma^2, and can be far too large: Step does not.
-func (f Federation) printedStep(rounds float64) float64 {
-	return math.Min(1/f.Smoothness, f.Diameter/(f.Lipschitz*math.Sqrt(rounds))*
-		min(1, math.Sqrt(f.signal()/(rounds*f.Dim)), math.Sqrt(f.Records*f.Available/rounds)))
 }
 
 // Step returns the step that minimises the bound which the theorem proves, 2 L^2 R eta/(n M) + D^2/(2 eta R)

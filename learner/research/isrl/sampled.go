@@ -169,29 +169,3 @@ func validateDelta(delta float64) error {
 	}
 	return nil
 }
-
-// redrawn bounds the delta at epsilon of one round whose batch is drawn with replacement, as Algorithm 2 is
-// printed: the changed record is in it k times with binomial probability, and then moves the mean k times as far
-// (Balle, Barthe and Gaboardi 2018, Theorem 10).
-func (s Sampled) redrawn(epsilon float64) (float64, error) {
-	if err := s.Validate(); err != nil {
-		return 0, err
-	}
-	k, q := float64(s.Batch), 1/float64(s.Records)
-	if s.Records == 1 { // the batch is that record, once
-		return accounting.GaussianDelta(epsilon, s.shift())
-	}
-	hit := -math.Expm1(k * math.Log1p(-q)) // at least once
-	inner := math.Log1p(math.Expm1(epsilon) / hit)
-	var sum float64
-	chance := 1 - hit
-	for i := 1.0; i <= k; i++ {
-		chance *= (k - i + 1) / i * q / (1 - q)
-		d, err := accounting.GaussianDelta(inner, i*s.shift())
-		if err != nil {
-			return 0, err
-		}
-		sum += chance * d
-	}
-	return sum, nil
-}

@@ -285,3 +285,38 @@ func TestLimits(t *testing.T) {
 		t.Errorf("noise %v without privacy", last)
 	}
 }
+
+// concentrated returns the epsilon, at delta, that zero-concentrated privacy has for one Gaussian release of
+// a mean over K: rho + 2 sqrt(rho ln(1/delta)) with rho = (2L/K)^2/(2 sigma^2).
+func (f Federation) concentrated(batch, noise float64) float64 {
+	rho := 2 * f.Lipschitz * f.Lipschitz / (batch * batch * noise * noise)
+	return rho + 2*math.Sqrt(rho*f.logDelta())
+}
+
+// onePassBalance returns the two summands that onePassBatch makes equal: beta D^2 K^2/n^2 and L D sqrt(d
+// ln(1/delta))/(epsilon sqrt(K n M)).
+func (f Federation) onePassBalance(batch float64) (steps, privacy float64) {
+	steps = f.Smoothness * math.Pow(f.Diameter*batch/f.Records, 2)
+	privacy = f.Lipschitz * f.Diameter * math.Sqrt(f.Dim*f.logDelta()/(batch*f.Records*f.Available)) / f.Epsilon
+	return steps, privacy
+}
+
+// composed returns the cost of R such rounds by advanced composition (Dwork and Roth 2014, Theorem 3.20) with
+// delta' = delta/2.
+func (f Federation) composed(rounds float64) accounting.Budget {
+	s := f.Share(rounds)
+	return accounting.Budget{
+		Epsilon: math.Sqrt(2*rounds*math.Log(2/f.Delta))*s.Epsilon + rounds*s.Epsilon*math.Expm1(s.Epsilon),
+		Delta:   rounds*s.Delta + f.Delta/2,
+	}
+}
+
+// printedStep returns the step eta of Theorem D.1.1 as printed (convex, smooth):
+//
+//	min{1/beta, D/(L sqrt(R)) min{1, epsilon n sqrt(M)/sqrt(R d), sqrt(n M/R)}}
+//
+// Doubt: it leaves out 256 and the logarithms of sigma^2, and can be far too large: Step does not.
+func (f Federation) printedStep(rounds float64) float64 {
+	return math.Min(1/f.Smoothness, f.Diameter/(f.Lipschitz*math.Sqrt(rounds))*
+		min(1, math.Sqrt(f.signal()/(rounds*f.Dim)), math.Sqrt(f.Records*f.Available/rounds)))
+}

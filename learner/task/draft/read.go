@@ -24,7 +24,7 @@ type table struct {
 	count
 }
 
-// count is of rows.
+// A count holds numbers of rows.
 type count struct {
 	rows    int // that could be read
 	invalid int

@@ -15,7 +15,7 @@ const (
 	Many                // softmax loss; 0, 1, ..., Outputs-1
 )
 
-// Labels are of all rows.
+// Labels holds the labels of all rows.
 type Labels struct {
 	Kind    Kind
 	Y       []float64
