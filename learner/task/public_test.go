@@ -182,7 +182,7 @@ func FuzzParsePublic(f *testing.F) {
 }
 
 // TestScalesBesideAPublicModel: a declaration with a public model whose file is not read yet, and too few scales, is read
-// without a panic, as devices read what others sign, and refused once the file is there.
+// without a panic, as devices read what others sign, and refused once the file is there. An empty list of scales is none.
 func TestScalesBesideAPublicModel(t *testing.T) {
 	for _, features := range []string{`"scales":[1]`, `"precondition":{"second_moments":[1],"damping":1}`} {
 		model := samplePublic()
@@ -201,6 +201,10 @@ func TestScalesBesideAPublicModel(t *testing.T) {
 		s, err := ParseDeclaration([]byte(declared))
 		if err != nil {
 			t.Fatal(err)
+		}
+		empty := strings.Replace(strings.Replace(declared, features, `"scales":[]`, 1), `"public":"`+hashText(file)+`",`, "", 1)
+		if _, err := ParseCanonical([]byte(empty)); err == nil || !strings.Contains(err.Error(), "canonical") {
+			t.Errorf("an empty list of scales: %v", err)
 		}
 		var refused *FieldError
 		if _, err := s.WithPublic(file); !errors.As(err, &refused) || !strings.HasPrefix(refused.Path, "features.") {
