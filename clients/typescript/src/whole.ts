@@ -356,7 +356,7 @@ function model(d: Declaration, width: number): void {
   want((m.smoothness ?? 0) >= 0 && (m.smoothness === undefined || smooth.includes(m.loss)), 'model.smoothness')
   want((m.clip_norm ?? 0) > 0 || (m.clip_norm === undefined && isPractical(d)), 'model.clip_norm')
   const dim = width + (d.intercept !== 0 ? 1 : 0)
-  want(kind !== 'classes' || classes <= 2 || d.features.public !== undefined || dim <= Math.floor(maxDim / classes), 'label.classes')
+  want(kind !== 'classes' || classes <= 2 || dim <= Math.floor(maxDim / classes), 'label.classes')
 }
 
 function plainFraction(text: string): boolean {
