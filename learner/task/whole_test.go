@@ -1,7 +1,8 @@
 package task
 
 import (
-	"fmt"
+	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -103,6 +104,13 @@ func TestDeclarationsInTypeScript(t *testing.T) {
 		if err == nil {
 			taken++
 		}
+		var field *FieldError
+		if errors.As(err, &field) && field.Path == "norm_bound" && got.Refused == "" {
+			var near Spec // another program may compute other last digits
+			if json.Unmarshal([]byte(asked[i].Whole), &near) == nil && near.NormBound <= near.declaredBound()*(1+1e-12) {
+				continue
+			}
+		}
 		if (err == nil) != (got.Refused == "") {
 			t.Errorf("%s\nGo: %v; TypeScript: %q", asked[i].Whole, err, got.Refused)
 			if wrong++; wrong > 12 {
@@ -110,7 +118,7 @@ func TestDeclarationsInTypeScript(t *testing.T) {
 			}
 		}
 	}
-	t.Log(fmt.Sprintf("%d declarations, %d taken", len(asked), taken))
+	t.Logf("%d declarations, %d taken", len(asked), taken)
 	if taken < len(declarations) || taken > len(asked)/2 {
 		t.Errorf("%d of %d declarations are taken", taken, len(asked))
 	}

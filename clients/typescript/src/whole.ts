@@ -42,7 +42,7 @@ function want(ok: boolean, at: string): void {
 const isText = (v: unknown): boolean => typeof v === 'string' && !/\p{Surrogate}/u.test(v)
 const kinds: Record<string, (v: unknown) => boolean> = {
   n: (v) => typeof v === 'number' && Math.abs(v) <= maxMagnitude,
-  i: (v) => Number.isSafeInteger(v),
+  i: (v) => Number.isSafeInteger(v) && !Object.is(v, -0),
   s: isText,
   b: (v) => typeof v === 'boolean',
   d: (v) => typeof v === 'string' && duration(v) !== null,
