@@ -24,7 +24,7 @@ var assets embed.FS
 const Path = "/device"
 
 // Bundle names the files of the device: device.js, and the chunks that it loads where a task, or a browser, asks for one.
-var Bundle = []string{"device.js", "rare.js", "hybrid.js", "ed25519.js", "grants.js"}
+var Bundle = []string{"device.js", "rare.js", "hybrid.js", "ed25519.js", "grants.js", "whole.js"}
 
 // policy lets the page run and show what it comes with, and ask its own origin: no inline script or style, no image, no
 // frame, no form that is sent.

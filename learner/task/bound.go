@@ -123,7 +123,7 @@ func (c *Column) largestNumber(term func(j int, b float64) float64, at int) floa
 // scale returns the factor by which coordinate j is multiplied.
 func (f *Features) scale(j int) float64 {
 	switch {
-	case f.Scales != nil:
+	case len(f.Scales) > 0: // an empty list may stand in what others sign
 		return f.Scales[j]
 	case f.Precondition != nil:
 		return 1 / math.Sqrt(f.Precondition.SecondMoments[j]+f.Precondition.Damping)

@@ -180,3 +180,35 @@ func FuzzParsePublic(f *testing.F) {
 		}
 	})
 }
+
+// TestScalesBesideAPublicModel: a declaration with a public model whose file is not read yet, and too few scales, is read
+// without a panic, as devices read what others sign, and refused once the file is there. An empty list of scales is none.
+func TestScalesBesideAPublicModel(t *testing.T) {
+	for _, features := range []string{`"scales":[1]`, `"precondition":{"second_moments":[1],"damping":1}`} {
+		model := samplePublic()
+		file, err := model.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		declared := `{"version":1,"name":"a","events":{"format":"jsonl","max_line":65536},"features":{"columns":[` +
+			`{"column":"age","kind":"numeric","min":0,"max":90,"scale":"symmetric","missing":{"fill":45}},` +
+			`{"column":"job","kind":"categorical","vocabulary":["a","b"],"unknown":"invalid"},` +
+			`{"column":"x","kind":"numeric","min":-1,"max":1,"scale":"raw","missing":{"fill":0}}],"public":"` + hashText(file) + `",` + features +
+			`},"intercept":1,"norm_bound":0,"label":{"column":"y","positive":["1"],"negative":["0"]},"model":{"loss":"logistic","set":"ball"},` +
+			`"privacy":{"epsilon":1,"delta":1e-6,"trust":"shuffle","honest_fraction":"1","coin":"fair","max_bits":0,"profile":"numeric","seal":"hpke"},` +
+			`"schedule":{"users":1000,"plan":"practical","algorithm":"auto","cohort":0,"minimum_cohort":0,"rounds":{"max":0},"deadline":"1m0s",` +
+			`"retention":"168h0m0s"},"validation":{"off":true}}`
+		s, err := ParseDeclaration([]byte(declared))
+		if err != nil {
+			t.Fatal(err)
+		}
+		empty := strings.Replace(strings.Replace(declared, features, `"scales":[]`, 1), `"public":"`+hashText(file)+`",`, "", 1)
+		if _, err := ParseCanonical([]byte(empty)); err == nil || !strings.Contains(err.Error(), "canonical") {
+			t.Errorf("an empty list of scales: %v", err)
+		}
+		var refused *FieldError
+		if _, err := s.WithPublic(file); !errors.As(err, &refused) || !strings.HasPrefix(refused.Path, "features.") {
+			t.Errorf("%s: %v, want a refusal of the scales", features, err)
+		}
+	}
+}

@@ -126,11 +126,14 @@ func (s *Spec) validateBound() error {
 	if s.NormBound < 0 {
 		return refuse("norm_bound", s.NormBound, "a number > 0, or 0 to have it computed")
 	}
+	if s.Features.unread() { // how many coordinates there are is not known, nor whether scales are as many
+		return nil
+	}
 	most := s.declaredBound()
 	if !(most <= maxNorm) {
 		return refuse("features", most, "bounds and scales by which the norm of an event is at most %g", maxNorm)
 	}
-	if s.NormBound > most && !s.Features.unread() {
+	if s.NormBound > most {
 		return refuse("norm_bound", s.NormBound, "at most %v, the largest norm that the declared bounds allow", most)
 	}
 	return nil

@@ -8,7 +8,7 @@ import { reportBytes, type Params } from './encode.js'
 import { FeatureMap, normOf } from './features.js'
 import { checkPlan, costliest, paramsOf, placeOf, releases, stintOf, type Place, type PlanBody } from './plan.js'
 import { periodOf } from './ledger.js'
-import { grants, rare } from './parts.js'
+import { grants, rare, wholly } from './parts.js'
 import type { PublicModel } from './public.js'
 import { Reporter, isPractical } from './statistic.js'
 import { Kind, Report, Statistic, Suite, Trust, Unit, type BodyOf } from './wire.js'
@@ -136,6 +136,7 @@ export class Agreement {
     checkPlan(plan)
     const d = (this.declaration = parseDeclaration(task.declaration))
     want((d.features.public !== undefined) === task.public.length > 0, 'public', `${task.public.length} bytes`, 'the declared file')
+    wholly()?.(d, () => new FeatureMap({ ...d, norm_bound: 0 }).longest)
     this.map = new FeatureMap(d, publicOf(task.public, d.features.public))
     this.reporter = new Reporter(this.map)
     const issuer = Uint8Array.from(atob(d.issuer_key ?? ''), (x) => x.charCodeAt(0))

@@ -174,6 +174,9 @@ function known(value: unknown, path: string): void {
   }
 }
 
+/** A text with 0 for -0, which the encoder writes and JavaScript does not. */
+const zeros = (json: string): string => json.replace(/([:,[])-0(?=[,\]}])/g, '$10')
+
 /** Reads a canonical declaration: exactly the bytes that the encoder writes, in which every key is known. */
 export function parseDeclaration(data: Bytes): Declaration {
   const json = text(data)
@@ -185,7 +188,7 @@ export function parseDeclaration(data: Bytes): Declaration {
   }
   // The encoder's numbers are those of JavaScript; of text it escapes two characters more.
   const canonical = JSON.stringify(parsed).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
-  if (typeof parsed !== 'object' || parsed === null || canonical !== json) {
+  if (typeof parsed !== 'object' || parsed === null || zeros(canonical) !== zeros(json)) {
     throw new Refused('declaration', `${data.length} bytes`, 'the canonical form')
   }
   known(parsed, '')

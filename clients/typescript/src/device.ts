@@ -18,7 +18,7 @@ import { placeOf, type Place } from './plan.js'
 import { openBeside, readClose, readEnd, readOpen, readRound } from './records.js'
 import type { Issuer, Latest, Stored, Transport } from './relay.js'
 import { messageId, seal } from './seal.js'
-import { verify } from './signed.js'
+import { isNode, verify } from './signed.js'
 import type { Store } from './store.js'
 import { Kind, Trust, type BodyOf } from './wire.js'
 
@@ -33,6 +33,11 @@ export interface Options {
   policy?: Policy
   /** Whom to ask for a token, where the task wants one of each person: fromIssuer('https://app.example/grant'). */
   grant?: Issuer
+  /**
+   * Whether to check that the whole declaration could stand in a task file, what people read and no number rests on too: in
+   * Node by default; in a page it loads one chunk more.
+   */
+  whole?: boolean
   /** Names the person of all events, where the ledger is of several. */
   user?: string
   /** Where the device says what it does; never anything of an event. */
@@ -824,7 +829,7 @@ async function agree(options: Options, policy: Policy, record: Bytes, known: str
   const { body, key, hash } = await verify(Kind.task, null, record)
   if (!equal(key, body.learnerKey)) throw new Refused('learner_key', 'another', 'that which signed the task')
   if (body.name !== options.task) throw new Refused('task', body.name, options.task)
-  if (body.plan!.trust !== Trust.split) await load(body.suite, parseDeclaration(body.declaration))
+  if (body.plan!.trust !== Trust.split) await load(body.suite, parseDeclaration(body.declaration), options.whole ?? isNode)
   const agreement = new Agreement(policy, body, hash, known === '' ? undefined : bytesOf(known))
   if (agreement.hasGrants && options.grant === undefined) throw new Refused('grants', 'pass', 'grant in the options of the device')
   return agreement

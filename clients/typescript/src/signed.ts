@@ -18,7 +18,8 @@ export class Unverified extends Error {
   override name = 'Unverified'
 }
 
-const isNode = (globalThis as { process?: { versions?: { node?: string } } }).process?.versions?.node !== undefined
+/** Whether this is Node, whose programs are not loaded by each visitor. */
+export const isNode = (globalThis as { process?: { versions?: { node?: string } } }).process?.versions?.node !== undefined
 
 /** As ed25519.ts, by what the browser has; null where it has no Ed25519, as in a page that is not served securely. */
 export async function natively(signature: Bytes, message: Bytes, key: Bytes): Promise<boolean | null> {

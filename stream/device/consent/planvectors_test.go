@@ -2,6 +2,7 @@ package consent_test
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 
 	"google.golang.org/protobuf/proto"
@@ -284,6 +285,16 @@ var ofMechanism = []changed{
 	}},
 }
 
+// respell puts another text into a declaration, which has it once.
+func respell(old, other string) func(m *wire.Task) {
+	return func(m *wire.Task) {
+		if bytes.Count(m.Declaration, []byte(old)) != 1 {
+			panic(fmt.Sprintf("%s does not stand once in %s", old, m.Declaration))
+		}
+		m.Declaration = bytes.Replace(m.Declaration, []byte(old), []byte(other), 1)
+	}
+}
+
 // ofDeclaration are plans that are not the declared ones.
 var ofDeclaration = []changed{
 	{number: "D1", name: "no declaration", change: func(m *wire.Task) { m.Declaration = nil }},
@@ -293,6 +304,10 @@ var ofDeclaration = []changed{
 	{number: "D1", name: "an unknown key in the declaration", change: func(m *wire.Task) {
 		m.Declaration = append([]byte(`{"more":1,`), m.Declaration[1:]...)
 	}},
+	{number: "D1", name: "a declared number that no task file has", change: respell(`"max_bits":0`, `"max_bits":1`)},
+	{number: "D1", name: "a declared duration in another spelling", change: respell(`"deadline":"1m0s"`, `"deadline":"60s"`)},
+	{number: "D1", name: "a default that is written out", change: respell(`"max_line":`, `"skip_lines":0,"max_line":`)},
+	{number: "D1", name: "a scale that does not keep zero", change: respell(`"scale":"raw"`, `"scale":"unit"`)},
 	{number: "D2", name: "a public file that nobody declared", change: func(m *wire.Task) { m.Public = []byte("{}") }},
 	{number: "D3", name: "another name in the declaration", change: func(m *wire.Task) { m.Name = "other" }},
 	{number: "D4", name: "another trust than declared", change: redeclare(proved, "privacy.trust=shuffle+pan")},
