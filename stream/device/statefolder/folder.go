@@ -14,7 +14,7 @@ type Config struct {
 	Dir    string // made where it is not there; only its user may read it
 	Task   stream.Task
 	Policy consent.Policy // whose totals the ledger is for
-	// Ledger is that of Dir, where this process has it open already for another task; nil: it is opened.
+	// Ledger holds what users spent, where this process has it open already for another task of Dir; nil: it is opened.
 	Ledger *filestore.Ledger
 	// Marks is a folder of this machine's, outside of Dir, that remembers how far state folders were written; see
 	// MarksFolder. Empty: none does, and a Dir that is put back from a copy is not noticed.
