@@ -75,7 +75,7 @@ func TestManifestsHaveTypes(t *testing.T) {
 	}
 	stage := programs["kubernetes-stage"]
 	broken := map[string]string{
-		"unknown":  strings.Replace(stage, `"minAvailable"`, `"minAvailible"`, 1),
+		"unknown":  strings.Replace(stage, `"maxUnavailable"`, `"maxUnavailible"`, 1),
 		"nested":   strings.Replace(stage, `"periodSeconds"`, `"periodSecond"`, 1),
 		"mistyped": strings.Replace(stage, `"replicas":2`, `"replicas":"2"`, 1),
 	}

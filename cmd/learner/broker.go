@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -124,8 +125,11 @@ func examine(ctx context.Context, config runadmin.Config) (findings []natsadmin.
 	return runadmin.Doctor(ctx, config)
 }
 
+// ofServers has the checks of the broker's servers, which find the same for every task.
+var ofServers = map[string]bool{"certificates": true, "links": true, "jetstream": true}
+
 // examineAll examines every task of a folder, each with its state folder where config names the folder of all. It keeps
-// what is not ok, and counts the tasks.
+// what is not ok, what its servers are blamed for once, and counts the tasks.
 func examineAll(ctx context.Context, config runadmin.Config, dir string) (d diagnosis, err error) {
 	list, err := many.NewFolder(dir)
 	if err != nil {
@@ -150,20 +154,31 @@ func examineAll(ctx context.Context, config runadmin.Config, dir string) (d diag
 		if err != nil {
 			return d, fmt.Errorf("task %s: %w", e.Name, err)
 		}
-		before := len(d.Findings)
-		for _, f := range found {
-			if f.Status != natsadmin.OK {
-				f.Check = string(e.Name) + ": " + f.Check
-				d.Findings = append(d.Findings, f)
-			}
-		}
-		if len(d.Findings) == before {
+		if d.add(e.Name, found) {
 			well++
 		}
 	}
 	d.Findings = append(d.Findings, natsadmin.Finding{Check: "tasks", Status: natsadmin.OK,
 		Text: fmt.Sprintf("%d of %d have no finding", well, len(entries))})
 	return d, nil
+}
+
+// add keeps what is not ok of a task, and reports whether all is.
+func (d *diagnosis) add(name stream.Task, found []natsadmin.Finding) (well bool) {
+	well = true
+	for _, f := range found {
+		if f.Status == natsadmin.OK {
+			continue
+		}
+		well = false
+		if !ofServers[f.Check] {
+			f.Check = string(name) + ": " + f.Check
+		}
+		if !slices.Contains(d.Findings, f) {
+			d.Findings = append(d.Findings, f)
+		}
+	}
+	return well
 }
 
 type provisioned struct {

@@ -16,6 +16,7 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/run/many"
 	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -26,56 +27,90 @@ type taskStatus struct {
 	Error string `json:"error,omitempty"`
 }
 
+// A faultyFile is a file of the folder of tasks that is none.
+type faultyFile struct {
+	File  string `json:"file"`
+	Error string `json:"error"`
+}
+
 // statuses are the answer of status --all.
 type statuses struct {
-	Tasks []taskStatus `json:"tasks"`
+	Tasks  []taskStatus `json:"tasks"`
+	Faulty []faultyFile `json:"faulty,omitempty"`
 }
 
 // listPatience bounds the wait for the list of a process's tasks.
 const listPatience = 30 * time.Second
 
 // statusOfAll asks each task of a process at a URL, or each state folder in a folder. A task that does not answer is a row
-// with an error, and an error in the end.
+// with an error, as a file that is no task is, and an error in the end.
 func statusOfAll(ctx context.Context, where whereFlags) (out statuses, err error) {
 	if (where.StateDir == "") == (where.URL == "") {
 		return out, cli.Usagef("name the learners with either --state DIR or --http URL")
 	}
-	var names []string
+	var rows []many.Row
 	if where.URL != "" {
-		names, err = listed(ctx, where.URL)
+		rows, err = listed(ctx, where.URL)
 	} else {
-		names, err = stateFolders(where.StateDir)
+		rows, err = stateFolders(where.StateDir)
 	}
 	if err != nil {
 		return out, err
 	}
-	failed := 0
-	for _, name := range names {
+	out.Tasks = []taskStatus{}
+	var waiting, failed uint64
+	for _, r := range rows {
+		if r.State == many.Faulty {
+			out.Faulty = append(out.Faulty, faultyFile{File: r.File, Error: r.Line})
+			continue
+		}
 		one := where
 		if where.URL != "" {
-			one.URL = strings.TrimSuffix(where.URL, "/") + "/tasks/" + name
+			one.URL = strings.TrimSuffix(where.URL, "/") + "/tasks/" + r.Task
 		} else {
-			one.StateDir = filepath.Join(where.StateDir, name)
+			one.StateDir = filepath.Join(where.StateDir, r.Task)
 		}
-		row := taskStatus{Name: name, Status: new(statedir.Status)}
+		row := taskStatus{Name: r.Task, Status: new(statedir.Status)}
 		doc, err := one.ask(ctx, statedir.AskStatus)
 		if err == nil {
 			err = json.Unmarshal(doc, row.Status)
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, state.ErrEmpty) && !r.Wrong:
+			row.Status, row.Error = nil, strings.TrimSpace("has not begun yet. "+r.Line)
+			waiting++
+		case errors.Is(err, state.ErrEmpty):
+			row.Status, row.Error = nil, string(r.State)+": "+r.Line
+			failed++
+		case err != nil:
 			row.Status, row.Error = nil, err.Error()
 			failed++
 		}
 		out.Tasks = append(out.Tasks, row)
 	}
-	if failed > 0 {
-		err = fmt.Errorf("no status of %s", cli.Count(uint64(failed), "task"))
-	}
-	return out, err
+	return out, shortOf(failed, waiting, uint64(len(out.Faulty)))
 }
 
-// listed returns the names of the tasks of a process.
-func listed(ctx context.Context, url string) (names []string, err error) {
+// shortOf returns an error that counts what status --all has no status of, or nil where that is nothing.
+func shortOf(failed, waiting, faulty uint64) error {
+	var parts []string
+	if failed > 0 {
+		parts = append(parts, "no status of "+cli.Count(failed, "task"))
+	}
+	if waiting > 0 {
+		parts = append(parts, "not begun yet: "+cli.Count(waiting, "task"))
+	}
+	if faulty > 0 {
+		parts = append(parts, "no task: "+cli.Count(faulty, "file"))
+	}
+	if parts == nil {
+		return nil
+	}
+	return errors.New(strings.Join(parts, "; "))
+}
+
+// listed returns what a process shows of its tasks.
+func listed(ctx context.Context, url string) ([]many.Row, error) {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(url, "/")+"/v1/tasks", nil)
@@ -91,29 +126,24 @@ func listed(ctx context.Context, url string) (names []string, err error) {
 	if response.StatusCode != http.StatusOK || json.NewDecoder(response.Body).Decode(&doc) != nil {
 		return nil, cli.Usagef("--http: what answers is not learner run --tasks: without --all it may be the learner of one task")
 	}
-	for _, r := range doc.Tasks {
-		if r.Task != "" {
-			names = append(names, r.Task)
-		}
-	}
-	return names, nil
+	return doc.Tasks, nil
 }
 
-// stateFolders returns the names of the state folders in a folder.
-func stateFolders(dir string) (names []string, err error) {
+// stateFolders returns a row for each state folder in a folder, with its name alone.
+func stateFolders(dir string) (rows []many.Row, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, cli.Usagef("--state: %w", err)
 	}
 	for _, e := range entries {
 		if _, err := stream.ParseTask(e.Name()); err == nil && e.IsDir() {
-			names = append(names, e.Name())
+			rows = append(rows, many.Row{Task: e.Name()})
 		}
 	}
-	if names == nil {
+	if rows == nil {
 		return nil, cli.Usage(errors.New("--state: no folder of a task is in it: want the --state of learner run --tasks"))
 	}
-	return names, nil
+	return rows, nil
 }
 
 // print writes a line for each task.
@@ -131,6 +161,9 @@ func (s statuses) print(out io.Writer) error {
 			fmt.Fprintf(w, "%s\t%d of %d\t%s\t%s of %g\t%s\n", t.Name, t.Steps, t.Rounds, t.Counted().Count(t.Users),
 				cli.Upper(t.EpsilonSpent, 6), t.EpsilonBudget, t.inWords())
 		}
+	}
+	for _, f := range s.Faulty {
+		fmt.Fprintf(w, "%s\t\t\t\tno task: %s\n", f.File, f.Error)
 	}
 	return w.Flush()
 }

@@ -163,6 +163,13 @@ func TestBadValuesAreRefused(t *testing.T) {
 		{"one", "task: {file: ''}", "/task/file"},
 		{"one", "tasks: {ads: 'name: ads'}", "/tasks"}, // one and many
 		{"one", "scorer: {from: [learner]}", "/scorer/from/0"},
+		{"one", "task: {file: 'nonsense: ['}", "task: the file declares name: none"},
+		{"one", "task: {file: \"name: churn\\nprivacy: {trust: split}\"}", "stage.enabled=false"}, // its stage is not in the chart
+		{"one", "learner: null", "learner"},
+		{"one", "broker: {url: 'tls://me:secret@a:4222'}", "/broker/url"}, // everybody may read it
+		{"one", "retain: {schedule: hourly please}", "/retain/schedule"},
+		{"many", "tasks: null", "tasks"},
+		{"many", "tasks: {ads: \"name: ads\\nprivacy: {trust: split}\"}", "tasks.ads: a stage of privacy.trust: split"},
 		{"many", "tasks: {ads: 'name: other'}", "tasks.ads: the file declares name: other"},
 		{"many", "tasks: {ads: ''}", "/tasks/ads"},
 		{"many", "task: {name: churn, file: 'name: churn'}", "/task"},
@@ -180,6 +187,21 @@ func TestBadValuesAreRefused(t *testing.T) {
 			t.Errorf("%s with %.60s: not refused", bad.set, bad.change)
 		} else if !strings.Contains(err.Error(), bad.want) {
 			t.Errorf("%s with %.60s: %v; want %q in it", bad.set, bad.change, err, bad.want)
+		}
+	}
+}
+
+// TestNodesCanBeDrained: no budget keeps the only pod of a role on a node that is to be drained.
+func TestNodesCanBeDrained(t *testing.T) {
+	files, err := render(t, values(t, "many", "stage: {replicas: 1}", "relay: {enabled: true, replicas: 1}",
+		"scorer: {enabled: true, replicas: 1}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range []string{"stage", "relay", "scorer", "learner"} {
+		_, budget, found := strings.Cut(files[role+".yaml"], "kind: PodDisruptionBudget")
+		if !found || !strings.Contains(budget, "  maxUnavailable: 1\n") {
+			t.Errorf("%s: want a budget that lets one pod go:%s", role, budget)
 		}
 	}
 }

@@ -136,14 +136,17 @@ func (s *Site) AddPublisher(name string, now time.Time) error {
 
 // Revoke has no key of a publisher count any more, once servers are told (Account). What a crash leaves, Claims signs.
 func (s *Site) Revoke(name string, now time.Time) error {
-	u, err := s.publisher(name)
-	if err != nil {
-		return err
-	}
-	s.retire(u, now)
-	u.Gone = true
-	if err := s.save(); err != nil { // before all else: a key that is recorded as revoked is signed so, now or later
-		return err
+	u := s.Users[name]
+	if u == nil || !u.Gone {
+		var err error
+		if u, err = s.publisher(name); err != nil {
+			return err
+		}
+		s.retire(u, now)
+		u.Gone = true
+		if err := s.save(); err != nil { // before all else: a key that is recorded as revoked is signed so, now or later
+			return err
+		}
 	}
 	for _, end := range []string{".creds", ".env"} {
 		if err := os.Remove(s.path("users", name+end)); err != nil && !errors.Is(err, fs.ErrNotExist) {

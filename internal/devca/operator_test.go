@@ -59,3 +59,44 @@ func TestRevokedDespiteACrash(t *testing.T) {
 		t.Error("the credentials of a revoked user stand")
 	}
 }
+
+// TestRevokedTwice: the same command again does what the first left undone, and no user is revoked who never was there.
+func TestRevokedTwice(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "site")
+	now := time.Now()
+	site, err := InitSite(Config{Dir: dir, Lifetime: time.Hour, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := site.AddPublisher("left", now); err != nil {
+		t.Fatal(err)
+	}
+	key := site.Users["left"].Key
+	accounts := filepath.Join(dir, "server", "accounts")
+	if err := os.Rename(accounts, accounts+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if site.Revoke("left", now) == nil {
+		t.Fatal("nothing failed")
+	}
+	if err := os.Rename(accounts+".away", accounts); err != nil {
+		t.Fatal(err)
+	}
+	if err := site.Revoke("left", now.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	token, err := site.Account("left")
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims, err := jwt.DecodeAccountClaims(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if claims.Revocations[key] != now.Unix() {
+		t.Errorf("revoked are %v, want %s at %d", claims.Revocations, key, now.Unix())
+	}
+	if site.Revoke("nobody", now) == nil || site.Revoke("learner", now) == nil {
+		t.Error("who is no publisher was revoked")
+	}
+}

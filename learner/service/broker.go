@@ -87,7 +87,7 @@ func (s *Service) answered() {
 		observe.Tell(s.config.Observer.Trouble, "")
 	}
 	if s.trouble.Over() {
-		s.config.Logger.Info("the broker answers again", "task", s.config.Task)
+		s.config.Logger.Info("the broker answers again")
 	}
 }
 

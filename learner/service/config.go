@@ -93,6 +93,7 @@ func (c *Config) validate() error {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	c.Logger = c.Logger.With("task", c.Task)
 	if c.Finish == nil {
 		c.Finish = NewFinisher()
 	}

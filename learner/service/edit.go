@@ -20,8 +20,7 @@ func (s *Service) consume(ctx context.Context, c *core, msg stream.Message, fini
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.load(ctx); err != nil {
-		s.config.Logger.Error("what is kept of earlier rounds cannot be read: going on without it", "task", s.config.Task,
-			"error", err)
+		s.config.Logger.Error("what is kept of earlier rounds cannot be read: going on without it", "error", err)
 		h.loaded = true
 	}
 	c, err := s.renewed(ctx, c)
@@ -118,8 +117,7 @@ func (s *Service) rolledBackThen(ctx context.Context, c *core, msg stream.Messag
 		if last := h.newest(); last.Round+1 == c.round.Round {
 			again.redone, again.before = last.rollBack(r.Round, last.Time), before
 		}
-		s.config.Logger.Warn("the model was rolled back here: doing so again", "task", s.config.Task, "to", r.Round, "before",
-			c.round.Round)
+		s.config.Logger.Warn("the model was rolled back here: doing so again", "to", r.Round, "before", c.round.Round)
 		return again, nil
 	}
 	return step, nil
@@ -141,7 +139,7 @@ func (s *Service) edited(ctx context.Context) {
 	}
 	p := s.progress(ctx, c.task, at, alg)
 	if b := p.Rollback; b != nil && b.After == p.Round {
-		s.config.Logger.Warn("an earlier model is released again, and the next round starts from it", "task", s.config.Task,
+		s.config.Logger.Warn("an earlier model is released again, and the next round starts from it",
 			"to", b.To, "after", b.After)
 	}
 	observe.Tell(s.config.Observer.Resumed, p)

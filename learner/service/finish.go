@@ -170,6 +170,6 @@ func (s *Service) abandon(ctx context.Context, c *core) (*core, error) {
 	if err := s.config.Store.Commit(ctx, step.next, step.entries); err != nil {
 		return nil, fmt.Errorf("commit the end instead of round %d: %w", r, err)
 	}
-	s.config.Logger.Info("round given up", "task", s.config.Task, "round", r)
+	s.config.Logger.Info("round given up", "round", r)
 	return resume(s.config.Identity, step.next)
 }

@@ -58,7 +58,7 @@ func (s *Service) lookAround(ctx context.Context, c *core, l *lookout) error {
 	}
 	l.missing = time.Time{}
 	for _, subject := range lost {
-		s.config.Logger.Warn("the broker has lost a record that stood there", "task", s.config.Task, "subject", subject)
+		s.config.Logger.Warn("the broker has lost a record that stood there", "subject", subject)
 		observe.Tell(s.config.Observer.Lost, subject)
 	}
 	if _, err := s.reconcile(ctx, c); err != nil {
@@ -67,7 +67,7 @@ func (s *Service) lookAround(ctx context.Context, c *core, l *lookout) error {
 	if err := s.announce(ctx, c); err != nil {
 		return fmt.Errorf("the broker has lost records that stood there: %w", err)
 	}
-	s.config.Logger.Warn("put again what the broker had lost", "task", s.config.Task, "round", c.round.Round)
+	s.config.Logger.Warn("put again what the broker had lost", "round", c.round.Round)
 	return nil
 }
 

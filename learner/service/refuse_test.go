@@ -145,6 +145,7 @@ type warnings struct {
 	n       *int
 }
 
+func (c warnings) WithAttrs([]slog.Attr) slog.Handler       { return c }
 func (c warnings) Enabled(context.Context, slog.Level) bool { return true }
 func (c warnings) Handle(_ context.Context, r slog.Record) error {
 	if r.Message == c.message && r.Level >= slog.LevelWarn {

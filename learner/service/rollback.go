@@ -125,7 +125,7 @@ func (s *Service) older(ctx context.Context, p past, committed uint64) error {
 			"%w: round %d is committed here, and there stands %s, which is announced after round %d is committed: %s",
 			ErrStateRolledBack, committed, what, max(p.decided, 1), stateWayOut)
 	}
-	s.config.Logger.Warn("the state folder is an older copy: applying the standing batches again", "task", s.config.Task,
+	s.config.Logger.Warn("the state folder is an older copy: applying the standing batches again",
 		"committed", committed, "first", committed+1, "last", p.decided)
 	return nil
 }

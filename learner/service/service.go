@@ -82,7 +82,7 @@ func (s *Service) run(ctx context.Context) error {
 	if err := s.put(ctx, s.config.Task.End(), c.committed.End, 0); err != nil {
 		return err
 	}
-	s.config.Logger.Info("task ended", "task", s.config.Task, "rounds", c.committed.Cursor.Round)
+	s.config.Logger.Info("task ended", "rounds", c.committed.Cursor.Round)
 	return c.refusal()
 }
 
@@ -131,7 +131,7 @@ func (s *Service) watch(ctx context.Context) error {
 	case errors.Is(err, stream.ErrRefused):
 		return err
 	default:
-		s.config.Logger.Warn("no wake-ups from the broker, polling", "task", s.config.Task, "error", err, "poll",
+		s.config.Logger.Warn("no wake-ups from the broker, polling", "error", err, "poll",
 			s.config.Poll)
 	}
 	return nil
@@ -166,7 +166,7 @@ func (s *Service) load(ctx context.Context) (*core, error) {
 	}
 	progress := s.progress(ctx, c.task, at, alg)
 	observe.Tell(s.config.Observer.Resumed, progress)
-	s.config.Logger.Info("task loaded", "task", s.config.Task, "round", progress.Round, "rounds", progress.Rounds,
+	s.config.Logger.Info("task loaded", "round", progress.Round, "rounds", progress.Rounds,
 		"epsilon_spent", progress.EpsilonSpent, "honest_fraction", c.task.Plan.HonestFraction)
 	return c, nil
 }
@@ -178,7 +178,7 @@ func (s *Service) first(ctx context.Context) error {
 		return errors.New("trust split: pin the leader's key; nobody is trusted at first use")
 	}
 	if key == nil {
-		s.config.Logger.Info("waiting for the shuffle stage's key", "task", s.config.Task)
+		s.config.Logger.Info("waiting for the shuffle stage's key")
 		msg, err := s.await(ctx, s.config.Task.Stage(), s.unbegun)
 		if err != nil {
 			return err
@@ -190,7 +190,7 @@ func (s *Service) first(ctx context.Context) error {
 		if identity.Task != string(s.config.Task) {
 			return fmt.Errorf("stage identity is for task %q, want %q", identity.Task, s.config.Task)
 		}
-		s.config.Logger.Warn("trusting the stage's key on first use; pin it with --stage-key", "task", s.config.Task)
+		s.config.Logger.Warn("trusting the stage's key on first use; pin it with --stage-key")
 	}
 	body, err := s.config.Prepare()
 	if err != nil {
@@ -252,7 +252,7 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 	}
 	step.applied.Took, step.applied.Waited = time.Since(since), waited
 	observe.Tell(s.config.Observer.Applied, step.applied)
-	attributes := []any{"task", s.config.Task, "round", r, "attempt", step.applied.Attempt, "users",
+	attributes := []any{"round", r, "attempt", step.applied.Attempt, "users",
 		step.applied.BatchUsers,
 		"cohort", step.applied.Cohort, "void", step.applied.Void, "epsilon_spent", step.applied.EpsilonSpent,
 		"honest_fraction", c.task.Plan.HonestFraction}
@@ -274,13 +274,12 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 		if t.Alarm && !step.applied.Void { // a void round has learned nothing new
 			s.config.Logger.Warn(
 				"the stream has changed: the last round is farther from the model than chance explains, and the model follows",
-				"task",
-				s.config.Task, "round", r, "surprise", t.Surprise, "alarm_above", method.Alarm, "next_cohort", t.Cohort)
+				"round", r, "surprise", t.Surprise, "alarm_above", method.Alarm, "next_cohort", t.Cohort)
 		}
 	}
 	s.config.Logger.Info("round committed", attributes...)
 	if v := step.applied.Validation; v != nil && v.Diverges {
-		attributes := []any{"task", s.config.Task, "round", r, "progressive_loss", v.Loss.Recent.Value, "constant_loss",
+		attributes := []any{"round", r, "progressive_loss", v.Loss.Recent.Value, "constant_loss",
 			*step.applied.Baseline.Loss,
 			"at_bound", v.AtBound}
 		if v.LossAtLeast != nil {

@@ -60,7 +60,7 @@ func (s *Service) holdOff(ctx context.Context, c *core, past past) error {
 	}
 	s.config.Logger.Error(
 		"rounds in a row were void: each has used up a cohort, so the next one waits; the stage and its log say why",
-		"task", s.config.Task, "void_rounds_in_a_row", voids, "next_round", r, "wait", pause)
+		"void_rounds_in_a_row", voids, "next_round", r, "wait", pause)
 	for until := time.Now().Add(pause); time.Now().Before(until); {
 		if asked, _ := s.config.Finish.state(); asked {
 			return nil

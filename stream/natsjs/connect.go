@@ -144,6 +144,9 @@ func connect(c ConnectConfig, more ...nats.Option) (*Conn, error) {
 		if unknown := (x509.UnknownAuthorityError{}); errors.As(err, &unknown) {
 			err = fmt.Errorf("%w: %s", err, authorityFix(c.TLSCA))
 		}
+		if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthRevoked) || errors.Is(err, nats.ErrAuthExpired) {
+			err = fmt.Errorf("%w: %s", err, credentialsFix(c))
+		}
 		return nil, fmt.Errorf("connect to %s: %w", cmp.Or(at, "the embedded server"), err)
 	}
 	conn.js, err = jetstream.New(conn.nc, jetstream.WithDefaultTimeout(c.AckTimeout),
@@ -171,6 +174,14 @@ func authorityFix(ca string) string {
 		return "name the authority that signed the broker's certificate with --tls-ca or PANLEARN_TLS_CA"
 	}
 	return ca + " (--tls-ca) is not the authority that signed the broker's certificate"
+}
+
+// credentialsFix returns the advice for a broker that takes a user in no account.
+func credentialsFix(c ConnectConfig) string {
+	if file := cmp.Or(c.Creds, c.NKey); file != "" {
+		return "the broker takes no user with the key of " + file + ": it was revoked or replaced, or is of another broker"
+	}
+	return "the broker wants another user: name the file of its credentials with --creds or --nkey"
 }
 
 // brokenOff reports whether the network ended a connection attempt, and not an answer of the broker: a dying broker

@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
 
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
@@ -84,6 +87,52 @@ func TestTurnedAwayForAWhile(t *testing.T) {
 		case <-tick.C:
 		case <-limit:
 			t.Error("the client did not come back")
+		}
+	}
+}
+
+// TestTurnedAwayAtFirst: a process that the broker takes as no user says what its operator has to look at.
+func TestTurnedAwayAtFirst(t *testing.T) {
+	t.Parallel()
+	port := freePort(t)
+	other, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := other.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoSigs: true,
+		Nkeys: []*server.NkeyUser{{Nkey: public}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(time.Minute) {
+		t.Fatal("the server does not listen")
+	}
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := pair.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "left.nk")
+	if err := os.WriteFile(file, seed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for nkey, want := range map[string]string{file: file + ": it was revoked or replaced", "": "--creds or --nkey"} {
+		c, err := natsjs.Connect(natsjs.ConnectConfig{URL: fmt.Sprintf("nats://127.0.0.1:%d", port), NKey: nkey})
+		if err == nil {
+			c.Close()
+			t.Fatal("the broker took somebody else")
+		}
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("with %q: %v, want %q in it", nkey, err, want)
 		}
 	}
 }

@@ -98,7 +98,7 @@ func (f *Folder) Tasks() (entries []Entry, faults []Fault, err error) {
 		}
 		seen[path] = true
 		if err != nil {
-			faults = append(faults, Fault{File: path, Err: err})
+			faults = append(faults, Fault{File: path, Err: errors.New(strings.TrimPrefix(err.Error(), path+": "))}) // File names it
 		}
 		if now == nil {
 			continue

@@ -75,6 +75,9 @@ func TestFolder(t *testing.T) {
 
 	// A file that becomes worse stays the task that it was; one that becomes better is one.
 	write(t, dir, "z.yaml", declaration("churn")+"wrong: 1\n")
+	if text := faults[0].Err.Error(); strings.Contains(text, "bad.yaml") || !strings.Contains(text, "name") {
+		t.Errorf("the error of a file that is named already: %s", text)
+	}
 	write(t, dir, "bad.yaml", declaration("bad"))
 	if err := os.Remove(filepath.Join(dir, "twice.yaml")); err != nil {
 		t.Fatal(err)

@@ -78,7 +78,15 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err := c.pins(); err != nil {
 		return err
 	}
-	return Hold(ctx, c.StateDir, c.Logger, c.run)
+	return Hold(ctx, c.StateDir, c.named(), c.run)
+}
+
+// named returns the logger of what does not name the task itself, as the service does and what looks after streams.
+func (c Config) named() *slog.Logger {
+	if c.Logger == nil {
+		return nil
+	}
+	return c.Logger.With("task", c.Spec.Name)
 }
 
 // Hold runs do with a learner's state folder, made if missing: with its lock, and with its control socket, which
@@ -192,7 +200,7 @@ func (c Config) on(ctx context.Context, at seat, planned *wire.Task, expected *d
 		return err
 	}
 	at.begin(func() error {
-		clock.Watch(at.serving, run.RoundsOf(conn, stream.Task(c.Spec.Name)), c.Logger)
+		clock.Watch(at.serving, run.RoundsOf(conn, stream.Task(c.Spec.Name)), c.named())
 		return nil
 	})
 	done := new(atomic.Bool)
@@ -204,7 +212,7 @@ func (c Config) on(ctx context.Context, at seat, planned *wire.Task, expected *d
 		if err != nil {
 			return err
 		}
-		site.Log = c.Logger
+		site.Log = c.named()
 		defer site.Close()
 		watch = append(watch, site.Board.Observer())
 		ended = site.Ended
@@ -230,7 +238,7 @@ func (c Config) on(ctx context.Context, at seat, planned *wire.Task, expected *d
 	}
 	done.Store(true)
 	if c.ExitWhenDone || err != nil && at.show == nil {
-		at.broker.linger(ctx, c.Logger)
+		at.broker.linger(ctx, c.named())
 		return err
 	}
 	c.Logger.Info("the task has ended; serving snapshots until interrupted", "task", c.Spec.Name, "budget_refused",

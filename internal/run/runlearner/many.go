@@ -70,7 +70,7 @@ func (c Config) member(ctx context.Context, e many.Entry, place *many.Seat, brok
 			err = many.Lasting(fmt.Errorf("%w: this process holds the state folder until it ends: see to the disk, and start the process again", err))
 		}
 	}()
-	c.Spec, c.StateDir, c.Logger = e.Spec, filepath.Join(c.StateDir, string(e.Name)), c.Logger.With("task", e.Name)
+	c.Spec, c.StateDir = e.Spec, filepath.Join(c.StateDir, string(e.Name))
 	if c.MemoryReports, err = memory(e); err != nil {
 		return many.Lasting(err)
 	}
@@ -79,7 +79,7 @@ func (c Config) member(ctx context.Context, e many.Entry, place *many.Seat, brok
 		at.show = place.Show
 	}
 	at.caught = place.Caught
-	return Hold(ctx, c.StateDir, c.Logger, func(ctx, serving context.Context, group *errgroup.Group, store state.Store,
+	return Hold(ctx, c.StateDir, c.named(), func(ctx, serving context.Context, group *errgroup.Group, store state.Store,
 		finish *service.Finisher, history *service.History) error {
 		at.serving, at.group, at.store, at.finish, at.history = serving, group, store, finish, history
 		return place.Caught(func() error { // here, so that Hold closes the store

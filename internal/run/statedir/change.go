@@ -48,7 +48,7 @@ func (c Change) serve(w http.ResponseWriter, r *http.Request, h *service.History
 	record, err := c.make(context.WithoutCancel(r.Context()), h, round)
 	switch {
 	case errors.Is(err, state.ErrEmpty):
-		http.Error(w, "nothing is committed yet", http.StatusServiceUnavailable)
+		http.Error(w, nothingYet, http.StatusServiceUnavailable)
 	case errors.Is(err, state.ErrFailed), errors.Is(err, state.ErrClosed):
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	case err != nil:
@@ -104,7 +104,7 @@ func (c Change) ask(ctx context.Context, conn net.Conn, round uint64) (record se
 	case err != nil:
 		return record, fmt.Errorf("ask the learner: %w", err)
 	case resp.StatusCode == http.StatusServiceUnavailable:
-		return record, fmt.Errorf("ask the learner: %w: it has begun no task yet", state.ErrEmpty)
+		return record, notYet(body)
 	case resp.StatusCode != http.StatusOK:
 		return record, answered4xx(resp.StatusCode, resp.Status, body)
 	}

@@ -92,7 +92,7 @@ func ControlHandler(store state.Store, finish *service.Finisher, history *servic
 		_, err := store.Load(r.Context())
 		switch {
 		case errors.Is(err, state.ErrEmpty):
-			http.Error(w, "nothing is committed yet", http.StatusServiceUnavailable)
+			http.Error(w, nothingYet, http.StatusServiceUnavailable)
 		case err != nil:
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		default:
@@ -127,7 +127,7 @@ func serve(mux *http.ServeMux, store state.Store, slowest time.Duration, questio
 			case errors.As(err, &refused):
 				http.Error(w, refused.text, refused.code)
 			case errors.Is(err, state.ErrEmpty):
-				http.Error(w, "nothing is committed yet", http.StatusServiceUnavailable)
+				http.Error(w, nothingYet, http.StatusServiceUnavailable)
 			default:
 				http.Error(w, err.Error(), http.StatusInternalServerError)
 			}
@@ -334,11 +334,23 @@ func askHTTP(ctx context.Context, client *http.Client, base string, silence time
 	}
 	switch resp.StatusCode {
 	case http.StatusServiceUnavailable:
-		return fmt.Errorf("ask the learner: %w: it has begun no task yet", state.ErrEmpty)
+		return notYet(body)
 	case http.StatusBadGateway, http.StatusGatewayTimeout:
 		return fmt.Errorf("ask the learner at %s: %w: %s", req.URL.Host, errBehind, resp.Status)
 	}
 	return answered4xx(resp.StatusCode, resp.Status, body)
+}
+
+// nothingYet is the answer of a learner that has begun no task.
+const nothingYet = "nothing is committed yet"
+
+// notYet returns the error of an answer with status 503. That of many learners tells what the task does meanwhile.
+func notYet(body []byte) error {
+	text, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
+	if text == "" || text == nothingYet || len(text) > 1000 || strings.HasPrefix(text, "<") {
+		return fmt.Errorf("ask the learner: %w: it has begun no task yet", state.ErrEmpty)
+	}
+	return fmt.Errorf("ask the learner: %w: it has begun no task yet: %s", state.ErrEmpty, text)
 }
 
 // StatusOf returns the status of a state folder.

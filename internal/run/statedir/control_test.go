@@ -365,3 +365,23 @@ func TestStoppedLearnerHoldsItsFolder(t *testing.T) {
 		t.Errorf("asked while it is stopped: %v, want that the folder is held", err)
 	}
 }
+
+// TestNotYetTellsWhy: a learner of many tasks tells why one of them has no state, and a proxy's page is not repeated.
+func TestNotYetTellsWhy(t *testing.T) {
+	for _, c := range []struct{ body, want string }{
+		{"task churn: no stream answers\n", "it has begun no task yet: task churn: no stream answers"},
+		{nothingYet + "\n", "it has begun no task yet"},
+		{"<html>\n<p>busy</p>", "it has begun no task yet"},
+		{"", "it has begun no task yet"},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, c.body)
+		}))
+		_, err := Ask(t.Context(), Where{URL: s.URL}, AskStatus)
+		s.Close()
+		if !errors.Is(err, state.ErrEmpty) || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %q", c.body, err, c.want)
+		}
+	}
+}

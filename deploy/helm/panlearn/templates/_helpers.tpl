@@ -120,8 +120,13 @@ panlearn/broker: {{ .root.Values.broker | toJson | sha256sum | trunc 10 }}
 {{- range . }}{{ . | toJson }}, {{ end }}
 {{- end }}
 
-{{- /* Fails where a task is not declared by the name that its file is given: the stage goes by the one, the learner by the other. */ -}}
+{{- /* Fails where a task is not declared by the name that its file is given: the stage goes by the one, the learner by the other;
+and for a task of trust split, whose stage wants a folder that outlives its pod. */ -}}
 {{- define "panlearn.declared" -}}
-{{- $declared := (fromYaml .text).name | toString }}
-{{- if ne $declared .name }}{{ fail (printf "%s: the file declares name: %s; want the same name" .value $declared) }}{{ end }}
+{{- $task := fromYaml .text }}
+{{- if ne (get $task "name" | toString) .name }}{{ fail (printf "%s: the file declares name: %v; want the same name" .value (get $task "name" | default "none")) }}{{ end }}
+{{- $privacy := get $task "privacy" }}
+{{- if and .root.Values.stage.enabled (kindIs "map" $privacy) }}
+{{- if eq (get $privacy "trust" | toString) "split" }}{{ fail (printf "%s: a stage of privacy.trust: split is not in the chart: install the task as a release of its own with stage.enabled=false" .value) }}{{ end }}
+{{- end }}
 {{- end }}
