@@ -19,10 +19,11 @@ type Ask struct {
 	Message []byte // grant.RequestSize bytes
 }
 
-// An Answer is the issuer's. Neither field means that it gave none: it is asked again.
+// An Answer is the issuer's. No field means that it gave none: it is asked again.
 type Answer struct {
 	Signature []byte // blind
 	Refused   bool   // the person's token was given for another message
+	Nobody    bool   // no person has the name that a gateway asked with
 }
 
 // A Source asks an issuer. It returns an answer for each message, or an error where none was answered.
