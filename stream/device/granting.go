@@ -35,7 +35,7 @@ type granting struct {
 	own    *personal // nil: the source is of many people
 
 	mu   sync.Mutex
-	pool []*event // guarded by mu: that wait for the tick
+	pool []*event // guarded by mu: that wait for the tick, or for the token of the device's person
 }
 
 func newGranting(source grants.Source, store grants.Store, log logger) *granting {
@@ -98,28 +98,41 @@ func errNobody() error {
 		"control characters")
 }
 
-// request gets the tokens of events, until ctx ends.
-func (g *granting) request(ctx context.Context, of *grant.Task, events []*event) {
-	if g.own != nil {
-		g.give(ctx, of, events)
-		return
-	}
+// come has events wait for their tokens, in the order in which it is called. It reports whether request has to be called for
+// them and for all that come until it looks.
+func (g *granting) come(events []*event) (isFirst bool) {
 	g.mu.Lock()
-	isFirst := len(g.pool) == 0
+	defer g.mu.Unlock()
+	isFirst = len(g.pool) == 0
 	g.pool = append(g.pool, events...)
-	g.mu.Unlock()
-	if !isFirst { // who came first asks for all
+	return isFirst
+}
+
+// request gets the tokens of the events that came, until ctx ends.
+func (g *granting) request(ctx context.Context, of *grant.Task) {
+	if g.own != nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.own.known:
+		}
+		g.give(of)
 		return
 	}
 	next := g.began.Add((time.Since(g.began)/askEvery + 1) * askEvery)
 	if Until(ctx, next) != nil {
 		return
 	}
+	g.insist(ctx, of, g.all(), g.done.put)
+}
+
+// all takes the events that came.
+func (g *granting) all() []*event {
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	all := g.pool
 	g.pool = nil
-	g.mu.Unlock()
-	g.insist(ctx, of, all, g.done.put)
+	return all
 }
 
 // insist gets the tokens of events now, asking again until all are answered or ctx ends, and tells of each.

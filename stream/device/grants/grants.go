@@ -51,7 +51,7 @@ type Grant struct {
 type Store interface {
 	// Look returns what is known of each key, in order.
 	Look(keys []participation.Key) ([]Grant, error)
-	// Write makes grants durable before it returns.
+	// Write makes grants durable before it returns. Of a write that fails or is torn by a crash the first grants may stand.
 	Write(all []Grant) error
 }
 
