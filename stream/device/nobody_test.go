@@ -20,10 +20,12 @@ import (
 type desk struct {
 	t      *testing.T
 	signer *grant.Signer
+	asked  []int // people in each request
 }
 
 // Sign implements tokens.Source.
 func (d *desk) Sign(_ context.Context, asks []tokens.Ask) ([]tokens.Answer, error) {
+	d.asked = append(d.asked, len(asks))
 	out := make([]tokens.Answer, len(asks))
 	for i, a := range asks {
 		if strings.HasPrefix(a.Person, "nobody") {
@@ -69,6 +71,30 @@ func TestNamesOfNobody(t *testing.T) {
 			got, err := w.client(config).Run(ctx, peopleOf(names))
 			if err != nil || got.Counted != 8 || got.Refused != 300 {
 				t.Errorf("%+v, %v: want 8 counted and 300 refused", got, err)
+			}
+		})
+	})
+}
+
+// TestManyPeopleOnATick: on a tick a gateway asks for as many people as the round takes, up to a bound, so that it can fill it.
+func TestManyPeopleOnATick(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const people = 3000
+		w := newWorld(t, plan{rounds: 1, cohort: people, sealed: true, grants: true})
+		var names []string
+		for i := range people {
+			names = append(names, fmt.Sprintf("nobody %d", i))
+		}
+		w.play(t.Context(), func(ctx context.Context) {
+			ctx, cancel := context.WithTimeout(ctx, time.Hour)
+			defer cancel()
+			config := w.config(participation.NewMemoryStore())
+			config.Rows = true
+			at := &desk{t: t, signer: granttest.Signer(t)}
+			config.Grants, config.GrantStore = at, tokens.NewMemoryStore()
+			got, err := w.client(config).Run(ctx, peopleOf(names))
+			if err != nil || got.Refused != people || len(at.asked) > 3 {
+				t.Errorf("%+v, %v: asked for %v people: want all of them on three ticks at most", got, err, at.asked)
 			}
 		})
 	})
