@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream/grant"
 )
 
-// A desk is an issuer for a gateway, to which some names are those of nobody.
+// A desk is an issuer for a gateway, which takes some names for nobody's.
 type desk struct {
 	t      *testing.T
 	signer *grant.Signer
