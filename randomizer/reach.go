@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// reach tells which reports no device can have drawn although each of their counts is in range.
+// reach finds the reports that no device can have drawn although each of their counts is in range.
 //
 // The place of a report, before it is rounded, lies in the ball of radius g/2 around (g/2, ..., g/2). Rounding moves a
 // coordinate by less than one level, and b trials move it by at most b/2 from their mean, so with s the place from the

@@ -46,7 +46,7 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// An EntryKind tells what an entry records about its round.
+// An EntryKind is the event of a round that an entry records.
 type EntryKind uint8
 
 const (

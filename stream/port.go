@@ -92,7 +92,7 @@ func (s AckStatus) String() string {
 	return ackNames[s]
 }
 
-// A Reason tells why a broker refused a message, by a number that crosses networks. 0: not told.
+// A Reason is the number, the same on every network, of a broker's reason to refuse a message. 0: it gave none.
 type Reason byte
 
 // TooLarge: the message is larger than the broker or the stream takes. StreamFull: the stream of reports holds as much

@@ -9,6 +9,7 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/internal/httpaccess"
+	"github.com/panlearn/panlearn/internal/run/many"
 	"github.com/panlearn/panlearn/internal/run/runissuer"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream"
@@ -17,13 +18,13 @@ import (
 
 func newIssuer() *cobra.Command {
 	var (
-		config                                                   runissuer.Config
-		log                                                      cli.Log
-		login                                                    issuer.JWTConfig
-		file, address, tokenFile, gatewayFile, metrics, personIn string
+		config                                                          runissuer.Config
+		log                                                             cli.Log
+		login                                                           issuer.JWTConfig
+		file, tasks, address, tokenFile, gatewayFile, metrics, personIn string
 	)
 	c := &cobra.Command{
-		Use:   "issuer -f TASK --issuer-key FILE --state DIR --http ADDR (--person-header NAME | --jwt-key FILE ...)",
+		Use:   "issuer (-f TASK | --tasks DIR) --issuer-key FILE --state DIR --http ADDR (--person-header NAME | --jwt-key FILE ...)",
 		Short: "sign one token for each person of a task, without seeing it",
 		Long: `issuer stands behind the application's login and signs the tokens of a task with grants: pass, one for each person. It never sees
 a token, so that it does not know which report is whose. Whom it signed for is synced to --state before it answers; the same request of a
@@ -32,14 +33,17 @@ person gets the same signature again, another one is refused.
 Who asks is told by a proxy that ends the login, in the header --person-header, which it removes from what others send; or by a JWT of the
 login. Gateways ask for their users with the token of --gateway-token.
 
+With --tasks one process signs for those tasks of the files in a folder that ask for grants. --issuer-key and --state are folders
+then, with a key, and a list, of the name of each task. Files may come and go; a task that fails disturbs no other.
+
 A list that is missing, or older than the mark beside the key, is refused (exit code 3): a person could report twice. A key serves one task.`,
 		Example: `  ingest keygen issuer --task churn /etc/panlearn/churn.issuer
   ingest issuer -f churn.yaml --issuer-key /etc/panlearn/churn.issuer --state /var/lib/panlearn/issuer --http 8096 --person-header X-Remote-User`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
-			case file == "":
-				return cli.Usagef("-f: name the task file")
+			case (file == "") == (tasks == ""):
+				return cli.Usagef("-f: name the task file, or the folder of many with --tasks")
 			case config.KeyFile == "" || config.State == "":
 				return cli.Usagef("--issuer-key and --state: name the key and the folder of the list")
 			case address == "":
@@ -50,7 +54,13 @@ A list that is missing, or older than the mark beside the key, is refused (exit 
 				return cli.Usagef("--http-token goes with --person-header: a JWT says itself who made it")
 			}
 			var err error
-			if config.Spec, err = task.Load(file, nil); err != nil {
+			var list many.List
+			if tasks != "" {
+				list, err = many.NewFolder(tasks)
+			} else {
+				config.Spec, err = task.Load(file, nil)
+			}
+			if err != nil {
 				return cli.Usage(err)
 			}
 			access := func(flag, file string) (*httpaccess.Access, error) {
@@ -90,7 +100,12 @@ A list that is missing, or older than the mark beside the key, is refused (exit 
 				defer config.Metrics.Close()
 			}
 			defer log.Steer(config.Logger)()
-			return cli.Classify(runissuer.Run(c.Context(), config), cli.Is(cli.ExitRefused, issuer.ErrList),
+			if list != nil {
+				err = runissuer.RunMany(c.Context(), config, list)
+			} else {
+				err = runissuer.Run(c.Context(), config)
+			}
+			return cli.Classify(err, cli.Is(cli.ExitRefused, issuer.ErrList),
 				cli.Is(cli.ExitRefused, runissuer.ErrKey), cli.Is(cli.ExitUsage, fs.ErrNotExist),
 				cli.Is(cli.ExitTransient, disk.ErrHeld))
 		},
@@ -98,6 +113,7 @@ A list that is missing, or older than the mark beside the key, is refused (exit 
 	flags := c.Flags()
 	log.Flags(flags, "info")
 	flags.StringVarP(&file, "task-file", "f", "", "`FILE` of the task, with grants: pass and the key as issuer_key")
+	flags.StringVar(&tasks, "tasks", "", "`DIR` with the task files of all tasks, in a process for all of them")
 	flags.StringVar(&config.KeyFile, "issuer-key", "", "`FILE` of ingest keygen issuer; its mark stands beside it")
 	flags.StringVar(&config.State, "state", "", "`DIR` of the list of people who have their token; keep it as long as the task lives")
 	flags.StringVar(&address, "http", "", "take requests at this `ADDR`: a port of 127.0.0.1, or host:port")

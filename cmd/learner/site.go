@@ -29,7 +29,7 @@ deploy/nats/panlearn.conf.
 DIR/server (or server-1 ...) is for the servers, DIR/users/NAME.creds and ca.pem for the process of each user, and DIR/keys stays
 where it is: who has it admits users.`,
 	}
-	c.AddCommand(newSiteInit(), newSiteAdd(), newSiteChange("revoke DIR NAME", "have no key of a publisher count any more",
+	c.AddCommand(newSiteInit(), newSiteAdd(), newSiteLeaf(), newSiteChange("revoke DIR NAME", "have no key of a publisher count any more",
 		"  learner site revoke ./site shop-7 --nats tls://broker.example:4222", (*devca.Site).Revoke),
 		newSiteChange("rotate DIR NAME", "give a user another key; the one before does not count any more",
 			"  learner site rotate ./site learner --nats tls://broker.example:4222", (*devca.Site).Rotate), newSitePush())
@@ -66,7 +66,34 @@ func newSiteInit() *cobra.Command {
 	c.Flags().StringArrayVar(&config.Hosts, "host", nil, "`NAME` or address of the servers, beside localhost; repeatable")
 	c.Flags().StringArrayVar(&config.Servers, "server", nil,
 		"`HOST` or HOST:PORT at which a server of a cluster links to the others; repeatable (default: one server)")
+	c.Flags().StringVar(&config.LeafListen, "leaf-listen", "",
+		"`ADDR` on which the servers take leaf nodes, such as 0.0.0.0:7422 (default: they take none)")
 	c.Flags().IntVar(&days, "days", 365, "lifetime of the certificates")
+	return c
+}
+
+func newSiteLeaf() *cobra.Command {
+	var hub string
+	c := &cobra.Command{
+		Use:   "leaf DIR NAME --hub URL",
+		Short: "write leaves/NAME: a NATS server near the devices of a publisher, as a leaf node of the site's servers",
+		Example: `  learner site init ./site --host broker.example --leaf-listen 0.0.0.0:7422
+  learner site leaf ./site shop-7 --hub tls://broker.example:7422`,
+		Args: twoArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			site, err := openSite(args[0])
+			if err != nil {
+				return err
+			}
+			dir, err := site.Leaf(args[1], hub)
+			if err != nil {
+				return cli.Usage(err)
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "wrote %s\nnext: nats-server -c %[1]s/leaf.conf, and ingest publish --nats nats://127.0.0.1:4222 --creds %[1]s/leaf.creds\n", dir)
+			return err
+		},
+	}
+	c.Flags().StringVar(&hub, "hub", "", "`URL` at which leaf nodes reach a server, such as tls://broker.example:7422")
 	return c
 }
 

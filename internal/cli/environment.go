@@ -12,8 +12,8 @@ import (
 var Flags = strings.Fields(`
 	absent-classes accept-rollback algorithm algorithms all at b baselines bundle by-reports check class client-address-header coin columns
 	compare cost creds data days delta dim drain-timeout drift embedded epsilon events every exit-when-done floor-trials force format
-	from g gap gateway-token helper-key holdout honest-fraction host http http-cert http-key http-no-token http-rate http-token http-waiting identity
-	in-order inbox-prefix issuer issuer-key issuer-token json jwt-audience jwt-issuer jwt-key label learner-key lease line listen live log-format log-level loss max-bits max-block-rows
+	from g gap gateway-token helper-key holdout honest-fraction host http http-cert http-key http-no-token http-rate http-token http-waiting hub identity
+	in-order inbox-prefix issuer issuer-key issuer-token json jwt-audience jwt-issuer jwt-key label leaf-listen learner-key lease line listen live log-format log-level loss max-bits max-block-rows
 	metrics minimizer model nats nats-wait newest nkey no-public-labels no-public-trees noise now origin out output p
 	patience per-address person-header plot policy pprof present profile public publishers relay relay-ca relay-token replicas report-bytes
 	reports role round rounds-per-user route seal seed seeds server set shuffle silo-rows slack solver split stage-http stage-key state

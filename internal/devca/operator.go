@@ -23,6 +23,7 @@ import (
 //	keys/operator.nk keys/ACCOUNT.nk        seeds: who has them admits users. They stay off the servers
 //	server/ (or server-1/ ...)              what a server has: its configuration, operator.jwt, accounts/, certificates
 //	users/NAME.creds users/NAME.env         a user: what its process has, and ca.pem
+//	leaves/NAME/                            a leaf node near the devices of a publisher
 //	site.json                               the users, and since when their keys do not count any more
 //
 // Files are readable by their owner alone.
@@ -148,6 +149,9 @@ func (s *Site) Revoke(name string, now time.Time) error {
 		if err := os.Remove(s.path("users", name+end)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+	}
+	if err := os.RemoveAll(s.path("leaves", name)); err != nil {
+		return err
 	}
 	return s.resign(u.Account)
 }
@@ -398,7 +402,7 @@ func (s *Site) servers(c Config) error {
 		w := &writer{dir: s.path(name)}
 		w.pair(ca, "server", hosts)
 		w.file("operator.jwt", []byte(token))
-		w.file("panlearn.conf", s.configuration(w.dir))
+		w.file("panlearn.conf", s.configuration(w.dir, c.LeafListen))
 		if w.err != nil {
 			return w.err
 		}
@@ -412,7 +416,22 @@ func (s *Site) servers(c Config) error {
 }
 
 // configuration returns the text of a server's panlearn.conf: what ships, with the operator for the accounts.
-func (s *Site) configuration(dir string) []byte {
+func (s *Site) configuration(dir, leafListen string) []byte {
+	leaves := ""
+	if leafListen != "" {
+		leaves = fmt.Sprintf(`
+# Servers near the devices, each with the credentials of a publisher (learner site leaf).
+leafnodes {
+  listen: "%[2]s"
+  tls {
+    cert_file: "%[1]s/server.pem"
+    key_file: "%[1]s/server-key.pem"
+    min_version: "1.3"
+  }
+}
+default_js_domain: { %[3]s: "" } # otherwise requests for records, which publishers read by direct gets, are not passed on
+`, dir, leafListen, s.Accounts[devicesAccount])
+	}
 	return fmt.Appendf(nil, `# Written by learner site: a NATS server for panlearn in operator mode. It knows no user: the accounts in accounts/, which the
 # operator signed, say who admits them. It is told of changes while it runs (learner site push).
 #
@@ -436,7 +455,7 @@ jetstream {
   store_dir: "%[1]s/jetstream"
   sync_interval: always
 }
-`, dir, s.Accounts[systemAccount])
+%[3]s`, dir, s.Accounts[systemAccount], leaves)
 }
 
 func (s *Site) save() error {

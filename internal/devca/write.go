@@ -31,6 +31,7 @@ type Config struct {
 	Publishers int           // users of the devices' account, at least 1
 	Lifetime   time.Duration // of the certificates, at most Longest
 	Now        time.Time
+	LeafListen string // host:port on which the servers of a site take leaf nodes; empty: none
 }
 
 func (c Config) validate() error {

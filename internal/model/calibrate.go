@@ -32,7 +32,7 @@ type Calibrated struct {
 	After   Honest `json:"after"`
 }
 
-// Honest tells how far probabilities can be relied on.
+// Honest measures how far probabilities can be relied on.
 type Honest struct {
 	LogLoss          float64 `json:"log_loss"`
 	CalibrationError float64 `json:"calibration_error"` // over ten bins of equal width

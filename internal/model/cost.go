@@ -42,7 +42,7 @@ func (p Predictor) validateCost(c Cost) error {
 	return nil
 }
 
-// costs tells what the decisions cost.
+// costs returns the costs of the decisions.
 func (t *tally) costs(c Cost) *CostFigures {
 	n, negatives, positives := float64(t.labels.n), float64(t.labels.counts[0]), float64(t.labels.counts[1])
 	out := &CostFigures{Cost: c, Constant: min(c.FalsePositive*negatives, c.FalseNegative*positives) / n,

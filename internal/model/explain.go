@@ -12,10 +12,10 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// An Explanation tells what each column of an event contributes to a score. A contribution is the sum of the products
-// of weight and value over the coordinates that are made from the column; with Intercept the contributions of an event
-// add up to its score. It describes the model, not the world: columns that move together share what they tell in any
-// way.
+// An Explanation holds the contribution of each column of an event to a score. A contribution is the sum of the
+// products of weight and value over the coordinates that are made from the column; with Intercept the contributions of
+// an event add up to its score. It describes the model, not the world: how columns that move together share a
+// contribution is arbitrary.
 type Explanation struct {
 	// Of names the score: "log odds of X", "score of X", "logarithm of the count", "logarithm of the number" or "number".
 	Of string `json:"of"`
@@ -29,7 +29,7 @@ type Explanation struct {
 	Event     *Explained     `json:"event,omitempty"`
 }
 
-// A Contribution tells how much a column moves the score, of several classes that of Class, less the mean over the
+// A Contribution is the part of a column in the score, of several classes that of Class, less the mean over the
 // classes: what is added to the scores of all classes alike changes no probability.
 type Contribution struct {
 	Column string `json:"column"` // several for crosses and what else is made from several: a x b
@@ -86,7 +86,7 @@ type ExplainOptions struct {
 	Unfit func(*task.RowError)       // is called with each row that does not fit the declaration; it may be nil
 }
 
-// Explain tells what each column contributes.
+// Explain returns the contribution of each column.
 func (p Predictor) Explain(o ExplainOptions) (Explanation, error) {
 	e := newExplainer(p)
 	class := -1
@@ -258,7 +258,7 @@ func (e *explainer) read(o ExplainOptions) error {
 	return nil
 }
 
-// result tells what was added up; of one class, or of each column's own where class is below 0.
+// result returns the sums as an Explanation: of one class, or of each column's own where class is below 0.
 func (e *explainer) result(class int) Explanation {
 	out := Explanation{Classes: e.classes, Intercept: e.intercept(), Examples: e.n, Invalid: e.invalid}
 	out.Of, out.Unit = e.words()
@@ -327,7 +327,7 @@ func (e *explainer) words() (of, unit string) {
 	return "number", "label"
 }
 
-// contribution tells of a group's score k.
+// contribution describes a group's part in score k.
 func (e *explainer) contribution(g, k int, declared map[string][]valued) Contribution {
 	out := Contribution{Column: e.groups[g].name}
 	if len(e.classes) > 0 {
@@ -348,7 +348,7 @@ func (e *explainer) contribution(g, k int, declared map[string][]valued) Contrib
 	return out
 }
 
-// explained tells of the event, beside the average example.
+// explained describes the event, beside the average example.
 func (e *explainer) explained(class int, intercept []float64) *Explained {
 	k, scores := max(class, 0), slices.Clone(intercept)
 	for g := range e.event {

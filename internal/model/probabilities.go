@@ -11,7 +11,7 @@ import (
 // traits returns the loss's row of the table of losses.
 func (p Predictor) traits() convex.Traits { return convex.TraitsOf(p.Loss.Name()) }
 
-// Probabilities tells how the numbers that a loss takes for probabilities may be used.
+// Probabilities is a kind of probabilities, by what they may be used for.
 type Probabilities string
 
 // What probabilities are worth.

@@ -35,7 +35,7 @@ type Snapshot struct {
 	// Classes names the classes in the order of the scores: negative before positive, or those of softmax. None for
 	// numbers and counts.
 	Classes []string `json:"classes,omitempty"`
-	// Probabilities tells how the model's probabilities may be used; empty where the loss has none.
+	// Probabilities is the kind of the model's probabilities; empty where the loss has none.
 	Probabilities Probabilities `json:"probabilities,omitempty"`
 	// Calibration is the line that the scores were moved by; nil where they are as they were learned.
 	Calibration *Calibration `json:"calibration,omitempty"`

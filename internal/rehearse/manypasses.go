@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// A ManyPasses tells what `schedule.interactive: true` would give and cost on a declaration that has one pass.
+// A ManyPasses holds the gain and the cost of `schedule.interactive: true` for a declaration that has one pass.
 type ManyPasses struct {
 	Rounds uint32 `json:"rounds"` // that every user, or silo, answers
 	// NoiseRatio is the noise of the mean of a round, in units of that of the last round of one pass.

@@ -29,7 +29,7 @@ type Report struct {
 
 	// Verdict compares the private models with others, in words; absent for a task without an end.
 	Verdict *Verdict `json:"verdict,omitempty"`
-	// ManyPasses tells what the same users in all rounds would give; absent where the task may not have it.
+	// ManyPasses is about the same users in all rounds; absent where the task may not have that.
 	ManyPasses *ManyPasses `json:"many_passes,omitempty"`
 
 	Baselines []Baseline `json:"baselines,omitempty"`

@@ -42,7 +42,7 @@ func (s *Scorer) table() []route {
 	}
 }
 
-// crossOrigin knows requests that a page of another origin makes a browser send.
+// crossOrigin refuses requests that a page of another origin makes a browser send.
 var crossOrigin = http.NewCrossOriginProtection()
 
 func (s *Scorer) routes() *http.ServeMux {

@@ -1,7 +1,14 @@
 // Package planning makes plans: which method, in how many phases and rounds, with which cohorts, randomizer and
-// constants, so that the method's risk bound is smallest at the privacy that a task asks for. A Problem is what a plan
-// is made for; the bounds are in bounds.go and stability.go, the choice of a method's constants for a phase in tune.go,
-// the search over rounds in search.go. Baselines are other ways to spend the same budget, by the same bounds.
+// constants, at the privacy that a task asks for. A Problem is what a plan is made for, and decides which of two kinds
+// it is:
+//
+//   - A practical plan, the default of task files, is laid out by package learner/practical and has no risk bound:
+//     practical.go, silostream.go.
+//   - A proved plan makes the method's risk bound smallest. The bounds are in bounds.go and stability.go, the choice of
+//     a method's constants for a phase in tune.go, the search over rounds in search.go, the choice among methods in
+//     choose.go.
+//
+// Baselines are other ways to spend the same budget, by the same bounds.
 //
 // It promises the same plan for the same problem from the same build. It refuses problems that no method can be planned
 // for, with the field or the theorem's condition in the text.
@@ -39,10 +46,10 @@ type Alternative struct {
 	Err      error // why there is no plan
 }
 
-// Plan chooses phases, rounds, cohorts, randomizers and the method's constants by minimising the method's risk
-// bound over the number of rounds, with the accountant's real noise for the final choice; schedule.Auto chooses
-// among methods by simulation. It takes up to a few seconds. The error names the field, or tells why the method
-// does not apply or that no cohort meets the privacy target.
+// Plan chooses phases, rounds, cohorts, randomizers and the method's constants: by Problem.Practical where it is set,
+// else by minimising the method's risk bound over the number of rounds, with the accountant's real noise for the final
+// choice; schedule.Auto chooses among methods by simulation. It takes up to a few seconds. The error names the field, or
+// tells why the method does not apply or that no cohort meets the privacy target.
 func (pl *Planner) Plan(p Problem) (Proposal, error) {
 	if err := p.validateRequest(); err != nil {
 		return Proposal{}, fmt.Errorf("plan: %w", err)

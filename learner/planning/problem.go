@@ -18,7 +18,7 @@ import (
 type Problem struct {
 	Users     uint64 // n, units in all: events, or people
 	Dim       int    // d, length of theta
-	Algorithm string // one of Methods, or schedule.Auto; "" means DefaultMethod
+	Algorithm string // one of schedule.Names, or schedule.Auto; "" means DefaultMethod
 
 	ClipNorm float64 // L, to which a device clips its gradient
 	// that theta stays in; its radius bounds the distance D0 of the start from the optimum

@@ -29,7 +29,7 @@ type Proposal struct {
 	// TrivialRisk bounds the excess risk of the start, and Vacuous reports whether the prediction is no better.
 	TrivialRisk float64
 	Vacuous     bool
-	// Why tells how schedule.Auto, or a problem without a method, led to this method: a sentence with the
+	// Why is the reason for the method where schedule.Auto, or a problem without a method, led to it: a sentence with the
 	// bounds compared. "" where the problem names the method.
 	Why string
 

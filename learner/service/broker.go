@@ -69,7 +69,8 @@ func (s *Service) await(ctx context.Context, subject string, meanwhile func(cont
 	}
 }
 
-// failed tells of a call that failed and is tried again: of a row of them now and then, the rest at level debug.
+// failed logs a call that failed and is tried again. Of many in a row it logs one now and then, and the rest at level
+// debug.
 func (s *Service) failed(err error, message string, attributes ...any) {
 	if cause := err.Error(); cause != s.cause {
 		s.cause = cause

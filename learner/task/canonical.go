@@ -57,10 +57,30 @@ func ParseDeclaration(data []byte) (*Spec, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, fmt.Errorf("decode task: bytes after the declaration")
 	}
+	if err := validateWords(data); err != nil {
+		return nil, err
+	}
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// validateWords refuses a declaration without one of the words whose absence would be read as a default.
+func validateWords(data []byte) error {
+	var d struct {
+		Privacy struct{ Trust, Coin, Profile *string }
+	}
+	if err := json.Unmarshal(data, &d); err != nil {
+		return fmt.Errorf("decode task: %w", err)
+	}
+	for path, word := range map[string]*string{"privacy.trust": d.Privacy.Trust, "privacy.coin": d.Privacy.Coin,
+		"privacy.profile": d.Privacy.Profile} {
+		if word == nil {
+			return refuse(path, "", "a word: it is absent")
+		}
+	}
+	return nil
 }
 
 // A Difference is one key of two declarations that is not the same in both, as an operator would write it: the values

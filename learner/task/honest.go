@@ -3,6 +3,7 @@ package task
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
@@ -30,11 +31,17 @@ func (f HonestFraction) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(text))
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads what MarshalJSON writes, and refuses other spellings of the same fraction.
 func (f *HonestFraction) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
 		return err
 	}
-	return f.UnmarshalText([]byte(text))
+	if err := f.UnmarshalText([]byte(text)); err != nil {
+		return err
+	}
+	if f.String() != text {
+		return fmt.Errorf("honest fraction %q: want %s, which is the same in its plain form", text, f)
+	}
+	return nil
 }

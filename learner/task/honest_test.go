@@ -44,5 +44,8 @@ func TestWordsInTheCanonicalForm(t *testing.T) {
 		if _, err := ParseCanonical(changed); err == nil {
 			t.Errorf("%s is taken", change[1])
 		}
+		if _, err := ParseDeclaration(changed); err == nil {
+			t.Errorf("%s is taken out of a snapshot", change[1])
+		}
 	}
 }

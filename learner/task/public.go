@@ -25,7 +25,7 @@ type PublicModel struct {
 	Offset  *PublicBlock  `json:"offset,omitempty"` // one output: the public prediction in the units of the label
 }
 
-// A PublicSample tells of what a PublicModel was made: leaves may tell something about so few rows.
+// A PublicSample describes the rows that a PublicModel was made of. A leaf of few rows may reveal something about them.
 type PublicSample struct {
 	Rows int `json:"rows"` // N
 	Leaf int `json:"leaf"` // the fewest rows of a leaf; 0 without trees

@@ -53,8 +53,7 @@ func (s *Spec) Validate() error {
 }
 
 // validateLeaves refuses numbers that are not finite, choices without a word and text that is not UTF-8, anywhere in the
-// declaration. (Text that is
-// not UTF-8 has no JSON, so the canonical form would change it.)
+// declaration. (Text that is not UTF-8 has no JSON, so the canonical form would change it.)
 func validateLeaves(path string, v reflect.Value) error {
 	if v.Type() == reflect.TypeFor[File]() || v.Type() == reflect.TypeFor[Public]() ||
 		v.Type() == reflect.TypeFor[HonestFraction]() {

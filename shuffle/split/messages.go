@@ -202,7 +202,7 @@ type Share struct {
 	Refusal   Refusal // None in a release
 }
 
-// A Refusal tells why a helper released nothing of a round.
+// A Refusal is the reason for which a helper released nothing of a round.
 type Refusal uint8
 
 const (

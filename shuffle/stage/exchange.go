@@ -380,7 +380,7 @@ func (a *attempt) hear(l *link, answer []byte, now time.Time) {
 		users := a.users()
 		decided, err := p.leader.Handle(*m)
 		if err != nil {
-			return // over tells why
+			return // over returns the error
 		}
 		p.exchange.answered(m.N, now)
 		for _, d := range decided {

@@ -6,9 +6,9 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// older knows how far a task was, by the stage's marks and by what this process read, and how far the broker shows it.
-// A broker that was restored, or lost records, shows less. Each round between was claimed before, and so becomes void
-// as soon as the learner announces it again.
+// older compares how far a task was, by the stage's marks and by what this process read, with how far the broker shows
+// it. A broker that was restored, or lost records, shows less. Each round between was claimed before, and so becomes
+// void as soon as the learner announces it again.
 type older struct {
 	reached stream.Round // the newest round that was marked or read
 	shown   stream.Round // the newest that the broker shows

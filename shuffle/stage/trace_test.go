@@ -233,7 +233,7 @@ func (p *process) wanted(e effects) string {
 	return e.call.String()
 }
 
-// content tells what was decided of a record that is put.
+// content describes the decision in a record that is put.
 func (p *process) content(e effects) (text string) {
 	a, err := stream.ParseSubject(e.subject)
 	must(p.s.t, err)
@@ -273,7 +273,7 @@ func (p *process) content(e effects) (text string) {
 	return text
 }
 
-// came tells what came of an effect.
+// came describes the result of an effect.
 func (p *process) came(did effects, r result) string {
 	switch did.call {
 	case get, latest:

@@ -6,10 +6,10 @@
 //
 // # The machines
 //
-// What a device does is decided by a few machines, and done by the loop, one goroutine that owns all of them (loop.go).
-// A machine says by an effect what it needs, such as a record, a write or a publish, and goes on with the result
-// (effect.go); time and lots come from outside, too. So a test can record what was decided, in which order and when:
-// testdata/traces has a text for each of some situations.
+// A few machines decide what a device does. The loop, one goroutine that owns all of them, does it (loop.go). A machine
+// returns an effect for what it needs, such as a record, a write or a publish, and goes on with the result (effect.go);
+// time and random choices come from outside, too. So a test can record what was decided, in which order and when:
+// testdata/traces has such records of some situations.
 //
 //	machine     owns                                            decides
 //	contract    the task that was agreed to, and the pin        whether to take part                  contract.go
@@ -72,8 +72,9 @@
 //     A process that dies at any moment and comes back never draws again for an event that may have been sent.
 //   - One draw for a round manifest: retries and new attempts send the same counts sealed again. Another round gets
 //     a new draw. A draw is deleted from the store when its outcome is known.
-//   - Of two operators the counts are shared for each attempt by itself, when they leave, and no share is stored (shares.go).
-//     Nobody is charged before Open and Join of one attempt are there, both under the keys that the policy pins.
+//   - Under trust split the counts are split into shares for each attempt, when they leave, and no share is stored
+//     (shares.go). Nobody is charged before Open and Join of one attempt are there, both under the keys that the policy
+//     pins.
 //   - A silo whose rows answer several rounds reports about as many in each, in whatever life of the process, under
 //     one key, and with the same trials of noise: both are in the store before the first draw.
 //   - A device that joins always sends, and always the same number of bytes: an invalid event is the zero vector.
@@ -84,9 +85,10 @@
 //
 // # Refuses
 //
-// A task other than the pinned one, one of two operators whom nobody vouches for, a round that contradicts its task or costs more than the policy allows, a suite
-// without encryption unless the policy allows it: a consent.RefusedError that names field, value and what would be
-// accepted. Messages that nobody pinned has signed are not refused but ignored, and logged once.
+// A task other than the pinned one, a task of trust split whose operators the policy does not name, a round that
+// contradicts its task or costs more than the policy allows, a suite without encryption unless the policy allows it: a
+// consent.RefusedError that names field, value and what would be accepted. Messages under a key that is not pinned are
+// not refused but ignored, and logged once.
 //
 // # What a caller owes
 //

@@ -122,7 +122,7 @@ wait:
 func (c *Device) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 	agreement, err := c.Agreement(c.ctx)
 	if err != nil {
-		return nil // Close tells why
+		return nil // Close returns the error
 	}
 	names := naming{keys: agreement.Spec.Events.Key != "", source: c.loop.Source, live: c.loop.Source == "",
 		stream: c.loop.streams()}

@@ -167,7 +167,7 @@ func (n Names) delivery(d delivery) string {
 	return text
 }
 
-// change tells what a write says of each event: its state, and how often it was sent to each attempt, stored and
+// change describes the events of a write: their states, and how often each was sent to each attempt, stored and
 // refused.
 func (n Names) change(c participation.Change) (text string) {
 	if c.Pin != nil {

@@ -103,7 +103,7 @@ func TestPollsAreBounded(t *testing.T) {
 	}
 }
 
-// A slowBroker tells of each read, and answers when it may.
+// A slowBroker reports each read to the test, which decides when it is answered.
 type slowBroker struct {
 	relay.Broker
 	asked  chan struct{}

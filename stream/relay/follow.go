@@ -32,7 +32,7 @@ var (
 	errClosed    = errors.New("the relay is stopping")
 )
 
-// A follower knows which records of one task are the newest, for everybody who asks.
+// A follower keeps the names of one task's newest records, for everybody who asks.
 type follower struct {
 	relay *Relay
 	task  stream.Task

@@ -29,7 +29,7 @@ type Config struct {
 	Progress func(Progress)
 }
 
-// Progress tells how far a comparison has come.
+// Progress counts the runs of a comparison that are done.
 type Progress struct {
 	Done, Runs int
 	Setting    Setting

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/panlearn/panlearn/internal/run/many"
@@ -15,6 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/filestore"
 	"github.com/panlearn/panlearn/stream/device/grants"
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
@@ -44,6 +46,7 @@ func PublishMany(ctx context.Context, c Config, list many.List, ended func(TaskS
 	}
 	defer conn.Close()
 	ofGrants := c.Grants
+	books := &books{dir: c.StateDir}
 	fleet := many.New(many.Config{List: list, Logger: c.Logger, Starting: "It reads the task and its data.",
 		Over: "All its rows are settled.",
 		Run: func(ctx context.Context, e many.Entry, seat *many.Seat) error {
@@ -59,7 +62,13 @@ func PublishMany(ctx context.Context, c Config, list many.List, ended func(TaskS
 			if one.Source, err = filepath.Abs(one.Data); err != nil {
 				return err
 			}
+			if one.ledger, err = books.open(); err != nil {
+				return fmt.Errorf("--state: %w", err)
+			}
 			summary, err := Publish(ctx, one)
+			if err != nil && ctx.Err() == nil {
+				books.drop(one.ledger) // it may have failed, and then answers nothing more
+			}
 			switch {
 			case ctx.Err() != nil:
 				return ctx.Err()
@@ -76,6 +85,34 @@ func PublishMany(ctx context.Context, c Config, list many.List, ended func(TaskS
 		}
 		return nil
 	})
+}
+
+// Books hold the ledger of a state folder, which all tasks of a process share: hundreds that lock its file from each other
+// would wait for longer than any of them is patient.
+type books struct {
+	dir    string
+	mu     sync.Mutex
+	ledger *filestore.Ledger
+}
+
+func (b *books) open() (*filestore.Ledger, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ledger != nil {
+		return b.ledger, nil
+	}
+	var err error
+	b.ledger, err = filestore.OpenLedger(b.dir) // nil on error
+	return b.ledger, err
+}
+
+// drop has the next task open the ledger again, where that is the one in use.
+func (b *books) drop(ledger *filestore.Ledger) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ledger == ledger {
+		b.ledger = nil
+	}
 }
 
 // lasting reports whether a publisher that was started again would fail alike.

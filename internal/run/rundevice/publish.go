@@ -22,6 +22,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/filestore"
 	"github.com/panlearn/panlearn/stream/device/grants"
 	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/device/statefolder"
@@ -41,8 +42,9 @@ type Config struct {
 	Relay    relayclient.Config // instead of Broker, where it has an address
 	Metrics  net.Listener       // for /metrics, /healthz and /readyz; nil: none
 
-	shared link       // of a process of many tasks; nil: one of its own
-	seat   *many.Seat // in it
+	shared link              // of a process of many tasks; nil: one of its own
+	ledger *filestore.Ledger // of StateDir, in it; nil: opened here
+	seat   *many.Seat        // in it
 	// Marks is a folder of this machine's, outside of StateDir, that remembers how far state folders were written; see
 	// statefolder.MarksFolder. Empty: none does, and a StateDir that is put back from a copy is not noticed.
 	Marks string
@@ -371,7 +373,8 @@ func (c *Config) openFolder() (close func() error, err error) {
 		c.Store = participation.NewMemoryStore()
 		return func() error { return nil }, nil
 	}
-	f, err := statefolder.Open(statefolder.Config{Dir: c.StateDir, Task: c.Task, Policy: c.Policy, Marks: c.Marks})
+	f, err := statefolder.Open(statefolder.Config{Dir: c.StateDir, Task: c.Task, Policy: c.Policy, Marks: c.Marks,
+		Ledger: c.ledger})
 	if err != nil {
 		return nil, fmt.Errorf("--state: %w", err)
 	}

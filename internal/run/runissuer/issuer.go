@@ -8,12 +8,18 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/panlearn/panlearn/internal/httpaccess"
 	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/internal/run/many"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream/grant/issuer"
 )
@@ -42,51 +48,149 @@ func Run(ctx context.Context, c Config) error {
 	if c.Metrics != nil {
 		defer c.Metrics.Close()
 	}
-	key, err := issuer.LoadKey(c.KeyFile)
-	if err != nil {
+	if err := c.reached(); err != nil {
 		return err
 	}
-	switch {
-	case !c.Spec.HasGrants():
-		return fmt.Errorf("%w: the task %s asks for no grants: want grants: pass", ErrKey, c.Spec.Name)
-	case string(key.Task) != c.Spec.Name:
-		return fmt.Errorf("%w: %s is of the task %s, and the task file is of %s: an issuer is blind to what it signs, so that "+
-			"a person with entitlements in two tasks of one key could report twice in one", ErrKey, c.KeyFile, key.Task, c.Spec.Name)
-	case string(c.Spec.Issuer()) != string(key.Signer.Public()):
-		return fmt.Errorf("%w: the task file declares another as issuer_key", ErrKey)
-	}
-	if c.Issuer.Proxy != nil {
-		if err := c.Listening.Validate(*c.Issuer.Proxy); err != nil {
-			return err
-		}
-	} else if at, ok := c.HTTP.Addr().(*net.TCPAddr); c.Cert == "" && !(ok && at.IP.IsLoopback()) {
-		return fmt.Errorf("--http %s: other machines reach it: name --http-cert and --http-key", c.HTTP.Addr())
-	}
-	list, err := issuer.OpenList(c.State, c.KeyFile, key)
+	registry := obs.NewRegistry()
+	handler, list, err := c.open(registry)
 	if err != nil {
 		return err
 	}
 	defer list.Close()
-	registry := obs.NewRegistry()
-	if c.Issuer.Observe, err = obs.NewIssuer(registry, c.Spec.Name, list.Len); err != nil {
-		return err
-	}
-	c.Issuer.Key, c.Issuer.List, c.Issuer.Logger = key, list, c.Logger
-	handler, err := issuer.NewHandler(c.Issuer)
-	if err != nil {
-		return err
-	}
-	server, err := c.Server(handler)
-	if err != nil {
-		return err
-	}
-	server.ReadTimeout, server.WriteTimeout = bodies, bodies
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return obs.ServeOn(ctx, c.HTTP, server) })
+	if err := c.serve(ctx, group, handler); err != nil {
+		return err
+	}
 	if c.Metrics != nil {
 		c.Logger.Info("serving", "metrics", "http://"+c.Metrics.Addr().String()+"/metrics")
 		group.Go(func() error { return obs.Serve(ctx, c.Metrics, obs.Endpoints(registry, nil, list.Err, nil)) })
 	}
 	c.Logger.Info("issuing", "task", c.Spec.Name, "http", c.HTTP.Addr().String(), "people", list.Len())
 	return group.Wait()
+}
+
+// RunMany serves the tasks of a list that ask for grants until ctx is done. c is what all have in common: its Spec is not
+// used, and KeyFile and State are folders with a key, and a folder, of the name of each task. It closes the listeners.
+func RunMany(ctx context.Context, c Config, list many.List) error {
+	defer c.HTTP.Close()
+	if c.Metrics != nil {
+		defer c.Metrics.Close()
+	}
+	if err := c.reached(); err != nil {
+		return err
+	}
+	desks := &desks{of: map[string]http.Handler{}}
+	fleet := many.New(many.Config{List: many.Only(list, func(e many.Entry) bool { return e.Spec.HasGrants() }), Logger: c.Logger,
+		Starting: "It reads its key and the list of people.",
+		Run: func(ctx context.Context, e many.Entry, seat *many.Seat) error {
+			one, name := c, string(e.Name)
+			one.Spec, one.KeyFile, one.State = e.Spec, filepath.Join(c.KeyFile, name), filepath.Join(c.State, name)
+			one.Logger = c.Logger.With("task", name)
+			handler, list, err := one.open(seat.Registry)
+			if errors.Is(err, issuer.ErrList) || errors.Is(err, ErrKey) {
+				return many.Lasting(err)
+			}
+			if err != nil {
+				return err
+			}
+			defer list.Close()
+			defer desks.put(name, nil)
+			desks.put(name, handler)
+			seat.Show(many.Shown{Handler: obs.Endpoints(seat.Registry, nil, list.Err, nil), Line: func() (string, bool) {
+				if err := list.Err(); err != nil {
+					return err.Error(), true
+				}
+				return fmt.Sprintf("%d people have their token.", list.Len()), false
+			}})
+			c.Logger.Info("issuing", "task", name, "http", c.HTTP.Addr().String(), "people", list.Len())
+			<-ctx.Done()
+			return ctx.Err()
+		}})
+	group, ctx := errgroup.WithContext(ctx)
+	if err := c.serve(ctx, group, desks); err != nil {
+		return err
+	}
+	group.Go(func() error { return fleet.Serve(ctx, c.Metrics, "issuers", func() error { return nil }) })
+	return group.Wait()
+}
+
+// Desks serve the interface of each task that has an issuer.
+type desks struct {
+	mu sync.RWMutex
+	of map[string]http.Handler
+}
+
+// put sets the interface of a task; nil: it has none any more. Requests that are being answered go on.
+func (d *desks) put(task string, h http.Handler) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.of[task] = h; h == nil {
+		delete(d.of, task)
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (d *desks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rest, is := strings.CutPrefix(r.URL.Path, "/v1/tasks/")
+	task, _, _ := strings.Cut(rest, "/")
+	d.mu.RLock()
+	h := d.of[task]
+	d.mu.RUnlock()
+	if !is || h == nil {
+		http.Error(w, "no issuer of this task serves here", http.StatusNotFound)
+		return
+	}
+	h.ServeHTTP(w, r)
+}
+
+// reached refuses an interface that others can reach without a certificate.
+func (c Config) reached() error {
+	if c.Issuer.Proxy != nil {
+		return c.Listening.Validate(*c.Issuer.Proxy)
+	}
+	if at, ok := c.HTTP.Addr().(*net.TCPAddr); c.Cert == "" && !(ok && at.IP.IsLoopback()) {
+		return fmt.Errorf("--http %s: other machines reach it: name --http-cert and --http-key", c.HTTP.Addr())
+	}
+	return nil
+}
+
+// open returns the interface of a task's issuer, with its metrics in registry, and its list, which the caller closes.
+func (c Config) open(registry *prometheus.Registry) (*issuer.Handler, *issuer.List, error) {
+	key, err := issuer.LoadKey(c.KeyFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case !c.Spec.HasGrants():
+		return nil, nil, fmt.Errorf("%w: the task %s asks for no grants: want grants: pass", ErrKey, c.Spec.Name)
+	case string(key.Task) != c.Spec.Name:
+		return nil, nil, fmt.Errorf("%w: %s is of the task %s, and the task file is of %s: an issuer is blind to what it signs, so that "+
+			"a person with entitlements in two tasks of one key could report twice in one", ErrKey, c.KeyFile, key.Task, c.Spec.Name)
+	case string(c.Spec.Issuer()) != string(key.Signer.Public()):
+		return nil, nil, fmt.Errorf("%w: the task file declares another as issuer_key", ErrKey)
+	}
+	list, err := issuer.OpenList(c.State, c.KeyFile, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c.Issuer.Observe, err = obs.NewIssuer(registry, c.Spec.Name, list.Len); err != nil {
+		return nil, nil, errors.Join(err, list.Close())
+	}
+	c.Issuer.Key, c.Issuer.List, c.Issuer.Logger = key, list, c.Logger
+	handler, err := issuer.NewHandler(c.Issuer)
+	if err != nil {
+		return nil, nil, errors.Join(err, list.Close())
+	}
+	return handler, list, nil
+}
+
+// serve serves the interface in the group.
+func (c Config) serve(ctx context.Context, group *errgroup.Group, handler http.Handler) error {
+	server, err := c.Server(handler)
+	if err != nil {
+		return err
+	}
+	server.ReadTimeout, server.WriteTimeout = bodies, bodies
+	group.Go(func() error { return obs.ServeOn(ctx, c.HTTP, server) })
+	return nil
 }

@@ -168,6 +168,9 @@ type seat struct {
 	caught   func(func() error) error // nil: a panic ends the process
 }
 
+// troubledFor is the time for which calls fail before somebody has to look.
+const troubledFor = 10 * time.Second
+
 // begin starts f in the group.
 func (s seat) begin(f func() error) {
 	s.group.Go(func() error {
@@ -211,7 +214,12 @@ func (c Config) on(ctx context.Context, at seat, planned *wire.Task, expected *d
 			peers.Stage = func(ctx context.Context) { c.Stages.Tell(ctx, site.Board) }
 		}
 		at.begin(func() error { return site.Watch(at.serving, peers) })
-		at.show(many.Shown{Line: site.Board.Line, Handler: c.endpoints(at.registry, at.store,
+		at.show(many.Shown{Line: func() (string, bool) {
+			if cause, since := trouble.now(); cause != "" && time.Since(since) > troubledFor {
+				return fmt.Sprintf("For %v: %s", time.Since(since).Round(time.Second), cause), true
+			}
+			return site.Board.Line()
+		}, Handler: c.endpoints(at.registry, at.store,
 			run.Ready(conn.Connected, run.Lease, trouble.now), done, site.Handler())})
 	}
 	err = c.learn(ctx, at, planned, metrics, observe.All(watch...))

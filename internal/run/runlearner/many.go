@@ -3,6 +3,7 @@ package runlearner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"runtime"
@@ -64,6 +65,11 @@ func RunMany(ctx context.Context, c Config, list many.List, memory func(many.Ent
 // member runs the learner of one task of many. plans has room for those that plan at one time: a plan takes much memory.
 func (c Config) member(ctx context.Context, e many.Entry, place *many.Seat, broker brokerage, plans chan struct{},
 	memory func(many.Entry) (bool, error)) (err error) {
+	defer func() {
+		if errors.Is(err, state.ErrFailed) { // and Pebble may still work on the folder, so that its lock stays
+			err = many.Lasting(fmt.Errorf("%w: this process holds the state folder until it ends: see to the disk, and start the process again", err))
+		}
+	}()
 	c.Spec, c.StateDir, c.Logger = e.Spec, filepath.Join(c.StateDir, string(e.Name)), c.Logger.With("task", e.Name)
 	if c.MemoryReports, err = memory(e); err != nil {
 		return many.Lasting(err)

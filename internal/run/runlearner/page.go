@@ -53,7 +53,7 @@ func startOf(kind wording.Kind, plan *wire.Plan) string {
 	return o.String() + " For people who are in both tasks the epsilons and deltas add up, as the model's own statement says."
 }
 
-// A Reach tells how devices reach the broker.
+// A Reach describes the ways of devices to the broker.
 type Reach struct {
 	Relayed    bool   // through a relay in this process
 	Guests     uint64 // places that the made-up users leave to people in browsers

@@ -72,9 +72,12 @@ func (c Config) on(ctx context.Context, conn *natsjs.Conn, registry *prometheus.
 	if err := natsadmin.WaitStreams(ctx, conn, c.Task, time.Second); err != nil {
 		return err
 	}
-	if c.Reports, err = conn.Reader(ctx, c.Task); err != nil {
+	reader, err := conn.Reader(ctx, c.Task)
+	if err != nil {
 		return err
 	}
+	defer reader.Close() // when the stage has returned, and its last fetch with it
+	c.Reports = reader
 	c.Records, c.PlaceServer, c.Limits, c.Leader.Exchange = conn, conn, conn.Limits(), conn
 	s, err := stage.New(c.Config)
 	if err != nil {

@@ -86,7 +86,7 @@ func (w *world) released(round uint64) {
 	}
 }
 
-// A recorder knows which report the stage looks at. The stage fetches the next ones meanwhile, and looks at all in
+// A recorder keeps the report that the stage looks at. The stage fetches the next ones meanwhile, and looks at all in
 // the order in which they came: one user a message, so that none is left when a cohort is full.
 type recorder struct {
 	stream.ReportReader

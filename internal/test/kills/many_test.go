@@ -229,7 +229,7 @@ func (c *crowd) listed(process int) []struct{ Task, State, Line string } {
 func (c *crowd) leaks(ctx context.Context) {
 	c.t.Helper()
 	for i, p := range c.server {
-		const most = 60
+		const most = 30
 		for {
 			goroutines, files, memory := c.holds(i)
 			if goroutines > 0 && goroutines < most && files < most && len(c.listed(i)) == 0 {

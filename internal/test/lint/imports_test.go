@@ -171,7 +171,7 @@ var mayImport = map[string][]string{
 		"learner/task/source", "stream", "stream/device",
 		"stream/device/consent", "stream/device/filestore", "stream/device/grants", "stream/device/httpgateway",
 		"stream/device/participation", "stream/device/statefolder", "stream/natsjs", "stream/relayclient"},
-	"internal/run/runissuer":  {"internal/httpaccess", "internal/obs", "learner/task", "stream/grant/issuer"},
+	"internal/run/runissuer":  {"internal/httpaccess", "internal/obs", "internal/run/many", "learner/task", "stream/grant/issuer"},
 	"internal/run/runrelay":   {"internal/httpaccess", "internal/obs", "internal/run", "stream", "stream/relay"},
 	"internal/run/runscorer":  {"internal/httpaccess", "internal/model", "internal/obs", "internal/run/statedir", "internal/scorer", "state"},
 	"internal/run/fit":        {"*"},

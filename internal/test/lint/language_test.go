@@ -18,13 +18,14 @@ import (
 // or does, what the value holds, in which unit.
 var (
 	riddle = regexp.MustCompile(
-		`^(?:An? |The )?[\w.]+ (?:(?:is|are) (?:what|how|whether|when|where|whom?|whose|why|which|those|that)\b|says?\b)`)
+		`^(?:An? |The )?[\w.]+ (?:(?:is|are) (?:what|how|whether|when|where|whom?|whose|why|which|those|that)\b|says?\b|` +
+			`tells (?:of|how|what|whether|when|where|why|which)\b)`)
 	strange = regexp.MustCompile(`(?i)\b(?:that of which|those of which|whoever|anew|in place of|but for)\b`)
 	clumsy  = regexp.MustCompile(
 		`(?i)\b(?:(?:is|are|was|were) (?:that|those) (?:of|which)|that of which|those of which|whoever|anew|in place of|but for)\b`)
 )
 
-// TestCommentsStandAlone: no comment begins like "x is what ..." or "x says ...", or has words that few readers of
+// TestCommentsStandAlone: no comment begins like "x is what ...", "x says ..." or "x tells how ...", or has words that few readers of
 // English know.
 func TestCommentsStandAlone(t *testing.T) {
 	for _, f := range sources(t) {

@@ -2,7 +2,7 @@
 //
 // A mutant is a change of one file that a careless hand could make: a floor left out, a claim not put, a report id
 // that nothing authenticates. The file is replaced by an overlay of the go command, nothing on disk changes, and
-// the tests that docs/why/privacy.md names for the promise are run. They must fail: a test that cannot fail proves
+// the tests that docs/reference/claims.md names for the promise are run. They must fail: a test that cannot fail proves
 // nothing. Here are the promises that the guarantee itself stands on; whatever refuses or orders something has a
 // test that breaks it directly.
 //

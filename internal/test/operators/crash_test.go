@@ -34,7 +34,7 @@ type trap struct {
 	heard func(told string) // is told of calls that write, and what came of them; nil: nobody is
 }
 
-// tell tells of a call, unless the process is dead.
+// tell reports a call to the test, unless the process is dead.
 func (t *trap) tell(told string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -84,7 +84,7 @@ func verb(message []byte) string {
 	return strings.ToLower(strings.TrimPrefix(e.Verb.String(), "VERB_"))
 }
 
-// content tells what was decided of a record.
+// content describes the decision in a record.
 func content(data []byte) string {
 	var s wire.Signed
 	var b wire.Batch

@@ -61,8 +61,8 @@ func (m *modeller) mapped(b *beginning) (out [][]float64, err error) {
 	return out, err
 }
 
-// expect tells how much the users are expected to gain: what the model lacks for want of rows, with theirs, less the
-// noise of as many parameters.
+// expect notes the gain that is to be expected of the users' rows: the loss that the model has because its sample is
+// small, less the noise of as many parameters.
 func (m *modeller) expect(b *beginning, parameters int) {
 	l := &m.sample.labels
 	n, rows := float64(m.users), float64(len(l.Y))
@@ -94,7 +94,7 @@ func (m *modeller) expect(b *beginning, parameters int) {
 // noiseFactor is the standard deviation of a mean's noise under trust shuffle, in clips over users times epsilon.
 const noiseFactor = 9
 
-// describe tells what the public model is and what it has out of fold.
+// describe notes the kind of the public model and its figures out of fold.
 func (m *modeller) describe(b *beginning, of string) {
 	s := m.sample
 	what := of

@@ -50,7 +50,7 @@ type Report struct {
 	// missing.
 	Unknown []string `json:"unknown_columns,omitempty"`
 
-	// Advice tells what to do about data that are Ordered.
+	// Advice is a sentence for people whose data are Ordered: what to do about it.
 	Advice string `json:"-"`
 
 	// LabelNames are the keys of Labels in their order.

@@ -14,6 +14,7 @@ import (
 // wherever it is, the last one too; else a row that is replaced by an empty one would decide whether there is a
 // block.
 func TestEmptyLinesAreRowsOfBlocks(t *testing.T) {
+	var tried []task.Format
 	for _, c := range []struct {
 		format task.Format
 		data   string
@@ -21,7 +22,9 @@ func TestEmptyLinesAreRowsOfBlocks(t *testing.T) {
 		{task.LIBSVM, "1 1:1\n\n-1 1:1\n\r\n\n"},
 		{task.JSONL, "{\"y\":1,\"x\":1}\n\n{\"y\":1,\"x\":1}\n\r\n\n"},
 		{task.CSV, "y,x\n1,1\n\n1,1\n\r\n\n"},
+		{task.CSV, "\n\r\ny,x\n1,1\n\n1,1\n\r\n\n"}, // not before the header
 	} {
+		tried = append(tried, c.format)
 		for blanks, want := range map[bool]string{true: "[true false true false false]", false: "[true true]"} {
 			schema := task.Schema{Events: task.Events{Format: c.format, MaxLine: 100, Separator: ","}, Label: "y", Dimension: 1,
 				Blanks: blanks}
@@ -51,4 +54,5 @@ func TestEmptyLinesAreRowsOfBlocks(t *testing.T) {
 			}
 		}
 	}
+	wantFormats(t, tried, task.IDX, task.Parquet) // which have no lines
 }

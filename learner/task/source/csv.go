@@ -3,7 +3,6 @@ package source
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -29,14 +28,7 @@ func newCSV(l *lines, schema task.Schema) (*csvRows, error) {
 	f := &csvRows{lines: l, separator: schema.Events.Separator[0]}
 	names := schema.Events.Columns
 	if schema.Events.Header {
-		line, err := l.next()
-		if err == io.EOF {
-			return nil, errors.New("no header line")
-		}
-		var long *task.RowError
-		if errors.As(err, &long) { // not a row, which could be passed over
-			return nil, errors.New("header: " + long.Reason)
-		}
+		line, err := l.header()
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,6 +97,16 @@ func open(t testing.TB, m *task.FeatureMap, data string) *Reader {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// wantFormats fails for each format that was not tried and is not one of the exceptions.
+func wantFormats(t *testing.T, tried []task.Format, except ...task.Format) {
+	t.Helper()
+	for _, f := range task.Formats() {
+		if !slices.Contains(tried, f) && !slices.Contains(except, f) {
+			t.Errorf("not tried: format %s", f)
+		}
+	}
 }
 
 // dataFolder finds the public data sets, or reports loudly that a check did not run.

@@ -59,7 +59,7 @@ func Detect(path string) (Layout, error) {
 		return Layout{}, readError(files[0].path, err)
 	}
 	defer stream.Close()
-	l := newLines(stream, task.Events{MaxLine: task.DefaultMaxLine})
+	l := newLines(stream, task.Schema{Events: task.Events{MaxLine: task.DefaultMaxLine}})
 	var head []string
 	for len(head) < beginning {
 		line, err := l.next()

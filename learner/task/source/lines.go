@@ -3,6 +3,7 @@ package source
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 
@@ -57,8 +58,26 @@ type keyReader interface {
 	Key() string                    // empty: none that can be read
 }
 
-func newLines(in io.Reader, e task.Events) *lines {
-	return &lines{in: bufio.NewReaderSize(in, 64<<10), limit: e.MaxLine, skip: int64(e.SkipLines)}
+func newLines(in io.Reader, s task.Schema) *lines {
+	return &lines{in: bufio.NewReaderSize(in, 64<<10), limit: s.Events.MaxLine, skip: int64(s.Events.SkipLines),
+		blank: s.Blanks}
+}
+
+// header returns the first line that is neither skipped nor empty, without its end. It is no row, so that one that is
+// too long is a fatal error.
+func (l *lines) header() ([]byte, error) {
+	blank := l.blank
+	l.blank = false
+	line, err := l.next()
+	l.blank = blank
+	var long *task.RowError
+	switch {
+	case err == io.EOF:
+		return nil, errors.New("no header line")
+	case errors.As(err, &long):
+		return nil, errors.New("header: " + long.Reason)
+	}
+	return line, err
 }
 
 // row returns the next event's line as next does, and sets Line, Key and User.

@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// errNotFile tells why Parquet is not read from a stream: its table of contents comes last.
+// errNotFile refuses Parquet from a stream, because its table of contents comes last.
 var errNotFile = errors.New(
 	"not a regular file: Parquet begins at its end, and no copy of the events is put on a disk to wait for that")
 

@@ -42,6 +42,7 @@ func outcomesOf(t *testing.T, data []byte, m *task.FeatureMap, user string) (out
 // TestContentMovesNoRow: whatever the line of one person holds, as many rows come out of data as there are
 // lines, and those of others are as they were, under the same numbers and keys.
 func TestContentMovesNoRow(t *testing.T) {
+	var tried []task.Format
 	for name, f := range map[string]struct {
 		task, head string
 		user       string // column
@@ -75,6 +76,7 @@ func TestContentMovesNoRow(t *testing.T) {
 			keyed: func(i int, content string) string { return fmt.Sprintf(`{"id": %d, "age":%s`, i, content) }},
 	} {
 		m := compile(t, f.task, f.sets...)
+		tried = append(tried, m.Schema().Events.Format)
 		const rows = 20
 		honest := make([]string, rows)
 		for i := range honest {
@@ -107,6 +109,7 @@ func TestContentMovesNoRow(t *testing.T) {
 			}
 		}
 	}
+	wantFormats(t, tried, task.IDX, task.Parquet) // which have no lines
 }
 
 // TestLargePageIsInvalidRows: a page that is too large is invalid rows, as many as it holds, and the rest is

@@ -62,15 +62,12 @@ func New(r io.Reader, m *task.FeatureMap) (*Reader, error) {
 
 // newRows picks the format.
 func newRows(stream io.Reader, schema task.Schema) (rows, error) {
-	l := newLines(stream, schema.Events)
-	l.blank = schema.Blanks && schema.Events.Format != task.CSV // which takes them up after its header
+	l := newLines(stream, schema)
 	switch schema.Events.Format {
 	case task.LIBSVM:
 		return &libsvm{lines: l, dimension: schema.Dimension, unlabelled: schema.Unlabelled}, nil
 	case task.CSV:
-		r, err := newCSV(l, schema)
-		l.blank = schema.Blanks
-		return r, err
+		return newCSV(l, schema)
 	case task.JSONL:
 		return newJSONL(l, schema), nil
 	}

@@ -152,12 +152,9 @@ func TestSameTableInEveryFormat(t *testing.T) {
 		}
 		add("parquet", data)
 	}
-	for _, format := range task.Formats() {
-		if !slices.ContainsFunc(files, func(f file) bool { return f.format == string(format) }) {
-			t.Errorf("the table is not written as %s", format)
-		}
-	}
+	var tried []task.Format
 	for _, f := range files {
+		tried = append(tried, task.Format(f.format))
 		file, sets := pixelTask, []string{"events.format=" + f.format, fmt.Sprintf("events.header=%v", f.format == "csv")}
 		people := [][]string{words, texts}
 		if f.format == "libsvm" || f.format == "idx" {
@@ -188,6 +185,7 @@ func TestSameTableInEveryFormat(t *testing.T) {
 			}
 		}
 	}
+	wantFormats(t, tried)
 }
 
 // TestParquetNulls: a null is to Parquet what an empty field is to csv, and a boolean what it is to jsonl.

@@ -32,6 +32,7 @@ func TestUnlabelled(t *testing.T) {
 	jsonl := [][]float64{{0, 1, 0, 1}, {1, 0, 0, 1}}     // of a shorter vocabulary
 	vector := [][]float64{{3, 0, -2, 0, 0, 1}, {0, 0, 0, 4, 0, 1}}
 	pixels := [][]float64{{0, 0.2, 1, 0.4, 1}, {1, 1, 1, 1, 1}}
+	var tried []task.Format
 	headless := []string{"events.header=false", "events.columns=[age, y, job]"}
 	for name, c := range map[string]struct {
 		file string
@@ -58,6 +59,7 @@ func TestUnlabelled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			labelled := compile(t, c.file, c.sets...)
 			m := labelled.Unlabelled()
+			tried = append(tried, m.Schema().Events.Format)
 			if labelled.Schema().Unlabelled || !m.Schema().Unlabelled {
 				t.Fatal("the map itself was changed")
 			}
@@ -70,6 +72,7 @@ func TestUnlabelled(t *testing.T) {
 			}
 		})
 	}
+	wantFormats(t, tried)
 	m := compile(t, idxTask).Unlabelled()
 	if got := examplesOf(t, write(t, images)+","+write(t, labels), m); len(got) != 2 {
 		t.Errorf("images and labels: %d events", len(got))

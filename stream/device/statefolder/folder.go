@@ -14,6 +14,8 @@ type Config struct {
 	Dir    string // made where it is not there; only its user may read it
 	Task   stream.Task
 	Policy consent.Policy // whose totals the ledger is for
+	// Ledger holds what users spent, where this process has it open already for another task of Dir; nil: it is opened.
+	Ledger *filestore.Ledger
 	// Marks is a folder of this machine's, outside of Dir, that remembers how far state folders were written; see
 	// MarksFolder. Empty: none does, and a Dir that is put back from a copy is not noticed.
 	Marks string
@@ -38,7 +40,9 @@ func Open(c Config) (f *Folder, err error) {
 		return nil, errors.Join(err, store.Close())
 	}
 	f = &Folder{Store: own, close: func() error { return errors.Join(closeMark(), store.Close()) }}
-	if err = c.ledgerLost(); err == nil {
+	if f.Ledger = c.Ledger; f.Ledger != nil {
+		err = c.ledgerLost()
+	} else if err = c.ledgerLost(); err == nil {
 		f.Ledger, err = filestore.OpenLedger(c.Dir)
 	}
 	if err == nil {

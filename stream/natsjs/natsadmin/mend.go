@@ -67,7 +67,9 @@ var records = []stream.Stream{stream.Rounds, stream.Attempts, stream.Batches}
 
 func lost(gone []string) error { return fmt.Errorf("%s: %w", strings.Join(gone, ", "), errLost) }
 
-// lostOf reports whether a task has begun, and returns errLost if it has and a stream of its records is gone.
+// lostOf reports whether a task has begun, and returns errLost if it has and a stream of its records is gone. The first
+// record of Attempts is the stage's identity: a stage puts it as soon as that stream stands, also where a learner that
+// provisions died before it made the next one. It alone decides no round, so it is no sign that the task has begun.
 func lostOf(ctx context.Context, c *natsjs.Conn, task stream.Task) (begun bool, err error) {
 	var gone []string
 	for _, s := range records {
@@ -77,7 +79,7 @@ func lostOf(ctx context.Context, c *natsjs.Conn, task stream.Task) (begun bool, 
 			gone = append(gone, task.Name(s))
 		case err != nil:
 			return false, fmt.Errorf("look at %s: %w", task.Name(s), err)
-		case info.State.LastSeq > 0:
+		case info.State.LastSeq > 1, info.State.LastSeq == 1 && s != stream.Attempts:
 			begun = true
 		}
 	}

@@ -121,6 +121,37 @@ func TestProvisionRefusesOtherConsumer(t *testing.T) {
 	}
 }
 
+// TestProvisionAfterADeath: a stage puts its identity as soon as its stream stands. Where who provisions died before the
+// next stream stood, provisioning goes on; where any round was opened, or a batch is gone, it refuses.
+func TestProvisionAfterADeath(t *testing.T) {
+	c := broker(t)
+	for name, test := range map[stream.Task]struct {
+		put  []string
+		gone stream.Stream
+		want error
+	}{
+		"stage":   {[]string{stream.Task("stage").Stage()}, stream.Batches, nil},
+		"nothing": {nil, stream.Attempts, nil},
+		"open":    {[]string{stream.Task("open").Stage(), stream.Task("open").Open(1, 1)}, stream.Batches, errLost},
+		"task":    {[]string{stream.Task("task").Task()}, stream.Batches, errLost},
+		"rounds":  {[]string{stream.Task("rounds").Stage(), stream.Task("rounds").Open(1, 1)}, stream.Rounds, errLost},
+		"batch":   {[]string{stream.Task("batch").Batch(1)}, stream.Rounds, errLost},
+	} {
+		provision(t, c, name, Options{})
+		for _, subject := range test.put {
+			if _, err := c.PutOnce(t.Context(), subject, []byte("a record")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.JetStream().DeleteStream(t.Context(), name.Name(test.gone)); err != nil {
+			t.Fatal(err)
+		}
+		if err := Provision(t.Context(), c, name, Options{}); !errors.Is(err, test.want) {
+			t.Errorf("%s, without %s: %v, want %v", name, test.gone, err, test.want)
+		}
+	}
+}
+
 func TestOptionsRefused(t *testing.T) {
 	for name, o := range map[string]Options{
 		"replicas": {Replicas: 2}, "max report bytes": {MaxReportBytes: -1}, "max message size": {MaxMsgSize: 1 << 31},
