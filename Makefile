@@ -20,7 +20,7 @@ TEST = $(GO) test -vet=off -p 4 -parallel 4
 RACE = ./shuffle/stage ./learner/service ./stream/device ./internal/test/campaign ./internal/run/many ./stream/natsjs \
 	./state/pebblestore ./stream/device/filestore ./stream/device/httpgateway ./shuffle/split ./shuffle/helper \
 	./internal/test/memory ./stream/relay ./stream/relayclient ./stream/grant/issuer ./learner/research/resque \
-	./learner/task/draft/publicmodel
+	./learner/task/draft/publicmodel ./internal/run/linkage
 
 # What the two programs are built for beside Linux. Tests run on the system that they are started on, here Linux alone.
 SYSTEMS = darwin/arm64 windows/amd64

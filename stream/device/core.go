@@ -45,18 +45,23 @@ func (c *core) room() int {
 	switch {
 	case c.contract.agreement != nil && c.rounds.over():
 		return c.chunk
-	case len(c.ungranted) >= c.chunk:
-		return 0
 	case !c.rounds.joinable() || c.queue.ready(r, c.now()) > 0 || c.contract.terms == nil && c.clock.unknown:
 		return 0
 	}
 	places := c.places()
+	if uint64(len(c.ungranted)) >= max(uint64(c.chunk), min(places, mostUngranted)) {
+		return 0
+	}
 	if r.later() { // after a restart members are found among their reserve, which another process held too
 		most := 2 * r.most
 		places = most - min(most, r.joined+c.rounds.absent()+uint64(len(c.queue.events)))
 	}
 	return min(int(min(places, uint64(c.chunk))), c.settings.MaxInFlight-c.uplink.sending-c.queue.seats.taken())
 }
+
+// mostUngranted bounds the events that wait for a token: an issuer is asked for them on one tick, and signs about 300 a second
+// and core.
+const mostUngranted = 4096
 
 // places returns the number of further events that may draw for the newest attempt: a client offers a round as
 // many of its users as the round takes of all clients together, and the announced share of them joins. Of blocks

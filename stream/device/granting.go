@@ -35,7 +35,7 @@ type granting struct {
 	own    *personal // nil: the source is of many people
 
 	mu   sync.Mutex
-	pool []*event // guarded by mu: that wait for the tick
+	pool []*event // guarded by mu: that wait for the tick, or for the token of the device's person
 }
 
 func newGranting(source grants.Source, store grants.Store, log logger) *granting {
@@ -51,9 +51,10 @@ const askEvery = time.Second
 
 // A granted is the outcome of one event's request.
 type granted struct {
-	event *event
-	token []byte // nil: the issuer refused it, or failed says more
-	err   error  // of the store, which ends the device
+	event   *event
+	token   []byte // nil: there is none, for one of these errors
+	refused error  // by the issuer; nil: another event has the token
+	err     error  // of the store, which ends the device
 }
 
 // askAgain are the shortest and the longest time until an issuer that did not answer is asked again.
@@ -91,28 +92,47 @@ func keptAs(of *grant.Task, key participation.Key) (kept participation.Key) {
 	return kept
 }
 
-// request gets the tokens of events, until ctx ends.
-func (g *granting) request(ctx context.Context, of *grant.Task, events []*event) {
-	if g.own != nil {
-		g.give(ctx, of, events)
-		return
-	}
+// errNobody refuses an event whose key is not the name of a person.
+func errNobody() error {
+	return consent.Refuse("grant", "none", "a key that the issuer takes as a person's name: UTF-8, without blanks at its ends and "+
+		"control characters")
+}
+
+// come has events wait for their tokens, in the order in which it is called. It reports whether request has to be called for
+// them and for all that come until it looks.
+func (g *granting) come(events []*event) (isFirst bool) {
 	g.mu.Lock()
-	isFirst := len(g.pool) == 0
+	defer g.mu.Unlock()
+	isFirst = len(g.pool) == 0
 	g.pool = append(g.pool, events...)
-	g.mu.Unlock()
-	if !isFirst { // who came first asks for all
+	return isFirst
+}
+
+// request gets the tokens of the events that came, until ctx ends.
+func (g *granting) request(ctx context.Context, of *grant.Task) {
+	if g.own != nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.own.known:
+		}
+		g.give(of)
 		return
 	}
 	next := g.began.Add((time.Since(g.began)/askEvery + 1) * askEvery)
 	if Until(ctx, next) != nil {
 		return
 	}
+	g.insist(ctx, of, g.all(), g.done.put)
+}
+
+// all takes the events that came.
+func (g *granting) all() []*event {
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	all := g.pool
 	g.pool = nil
-	g.mu.Unlock()
-	g.insist(ctx, of, all, g.done.put)
+	return all
 }
 
 // insist gets the tokens of events now, asking again until all are answered or ctx ends, and tells of each.
@@ -173,8 +193,8 @@ func (g *granting) once(ctx context.Context, of *grant.Task, events []*event) (t
 		}
 	}
 	for i, e := range events {
-		if known[i].Token != nil || refused[i] {
-			told = append(told, granted{event: e, token: known[i].Token})
+		if known[i].Token != nil || refused[i] != nil {
+			told = append(told, granted{event: e, token: known[i].Token, refused: refused[i]})
 		} else {
 			left = append(left, e)
 		}
@@ -184,7 +204,7 @@ func (g *granting) once(ctx context.Context, of *grant.Task, events []*event) (t
 
 // ask asks the issuer for some of the events, in this order, and enters the tokens that it gave.
 func (g *granting) ask(ctx context.Context, of *grant.Task, events []*event, known []grants.Grant, asked []int) (
-	refused map[int]bool, signed []grants.Grant, err error) {
+	refused map[int]error, signed []grants.Grant, err error) {
 	if len(asked) == 0 {
 		return nil, nil, nil
 	}
@@ -201,11 +221,13 @@ func (g *granting) ask(ctx context.Context, of *grant.Task, events []*event, kno
 	if err != nil && ctx.Err() == nil {
 		g.log.Warn("the issuer gives no tokens: asking again", "error", err)
 	}
-	refused = make(map[int]bool)
+	refused = make(map[int]error)
 	for j, i := range asked[:min(len(asked), len(answers))] {
 		switch a := answers[j]; {
 		case a.Refused:
-			refused[i] = true
+			refused[i] = errNoToken()
+		case a.Nobody:
+			refused[i] = errNobody()
 		case a.Signature != nil:
 			token, err := blinded[j].Finish(a.Signature)
 			if err != nil {
@@ -236,7 +258,7 @@ func (c *core) line(events ...*event) {
 	}
 }
 
-// takeGrants lines up the events whose tokens came, and refuses those of people whose token was given for another message.
+// takeGrants lines up the events whose tokens came, and refuses those that get none.
 func (s *sender) takeGrants(all []granted) error {
 	for _, g := range all {
 		e := s.ungranted[g.event.record.Key]
@@ -249,7 +271,10 @@ func (s *sender) takeGrants(all []granted) error {
 		delete(s.ungranted, e.record.Key)
 		if g.token == nil {
 			var why *consent.RefusedError
-			if errors.As(errNoToken(), &why) {
+			if g.refused == nil {
+				g.refused = errNoToken()
+			}
+			if errors.As(g.refused, &why) {
 				s.refuse([]refusal{{event: e, why: why}})
 			}
 			continue

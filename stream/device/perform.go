@@ -52,7 +52,9 @@ func (l *loop) perform(ctx context.Context, e effect) (got result) {
 			l.courier.group.Go(func() { l.granting.begin(ctx, l.contract.tokens) })
 		}
 	case askIssuer:
-		l.courier.group.Go(func() { l.granting.request(ctx, l.contract.tokens, e.events) })
+		if l.granting.come(e.events) {
+			l.courier.group.Go(func() { l.granting.request(ctx, l.contract.tokens) })
+		}
 	case tellRound:
 		l.records.there = time.Now().Round(0)
 		l.tellProgress()

@@ -3,6 +3,7 @@ package device
 import (
 	"bytes"
 	"context"
+	"sync"
 
 	"github.com/panlearn/panlearn/stream/device/grants"
 	"github.com/panlearn/panlearn/stream/device/participation"
@@ -11,9 +12,12 @@ import (
 
 // A personal is the token of a device of one person. begin gets it; known is closed after the fields are written.
 type personal struct {
-	known chan struct{}
-	token []byte // nil: the issuer refused it, or err says more
-	err   error  // of the store
+	known   chan struct{}
+	token   []byte // nil: there is none, for one of these errors
+	refused error  // by the issuer
+	err     error  // of the store
+
+	giving sync.Mutex // held while events are given the token, one after the other
 }
 
 // The keys, before keptAs, of what a device of one person keeps: its own draws and token, and, where a nonce stands
@@ -25,32 +29,28 @@ var ownDraws, ownEvent = participation.Key{}, participation.Key{1}
 func (g *granting) begin(ctx context.Context, of *grant.Task) {
 	self := &event{record: participation.Record{Key: ownDraws}}
 	g.insist(ctx, of, []*event{self}, func(told granted) {
-		g.own.token, g.own.err = told.token, told.err
+		g.own.token, g.own.refused, g.own.err = told.token, told.refused, told.err
 		close(g.own.known)
 	})
 }
 
-// give gives the token of a device of one person to the event that has it, or else to the first of events, once it is
-// known, and refuses the others: the stage counts it once.
-func (g *granting) give(ctx context.Context, of *grant.Task, events []*event) {
-	select {
-	case <-ctx.Done():
-		return
-	case <-g.own.known:
-	}
-	for _, e := range events {
+// give gives the token of a device of one person, which is known, to the event that has it, or else to the first of those that
+// came, and refuses the others: the stage counts it once.
+func (g *granting) give(of *grant.Task) {
+	g.own.giving.Lock()
+	defer g.own.giving.Unlock()
+	for _, e := range g.all() {
 		token, err := g.own.token, g.own.err
 		if token != nil {
 			token, err = g.giveOne(of, keptAs(of, e.record.Key), token)
 		}
-		g.done.put(granted{event: e, token: token, err: err})
+		g.done.put(granted{event: e, token: token, refused: g.own.refused, err: err})
 	}
 }
 
-// giveOne returns the token for an event that is kept under a key, and nil where another one has it.
+// giveOne returns the token for an event that is kept under a key, and nil where another one has it. Of a write that is torn
+// the beginning stands: the token is kept under the event's key before it is noted that the event has it.
 func (g *granting) giveOne(of *grant.Task, kept participation.Key, token []byte) ([]byte, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	own := keptAs(of, ownEvent)
 	known, err := g.store.Look([]participation.Key{own, keptAs(of, ownDraws)})
 	if err != nil {
@@ -67,5 +67,5 @@ func (g *granting) giveOne(of *grant.Task, kept participation.Key, token []byte)
 	copy(has.Request.Nonce[:], kept[:])
 	drawn := known[1]
 	drawn.Key = kept
-	return token, g.store.Write([]grants.Grant{has, drawn})
+	return token, g.store.Write([]grants.Grant{drawn, has})
 }

@@ -3,6 +3,7 @@ package device_test
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -20,6 +21,7 @@ type login struct {
 	t      *testing.T
 	signer *grant.Signer
 	given  []byte // message
+	silent time.Duration
 
 	mu   sync.Mutex
 	when []time.Duration // since began; guarded by mu
@@ -34,7 +36,10 @@ func newLogin(t *testing.T) *login {
 func (*login) OnePerson() {}
 
 // Sign implements tokens.Source.
-func (l *login) Sign(_ context.Context, asks []tokens.Ask) ([]tokens.Answer, error) {
+func (l *login) Sign(ctx context.Context, asks []tokens.Ask) ([]tokens.Answer, error) {
+	if err := device.Until(ctx, l.from.Add(l.silent)); err != nil {
+		return nil, err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out := make([]tokens.Answer, len(asks))
@@ -57,6 +62,34 @@ func (l *login) asked() []time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.when)
+}
+
+// TestFirstEventHasTheToken: of events that came while the issuer was silent the first one has the token.
+func TestFirstEventHasTheToken(t *testing.T) {
+	for range 5 {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, plan{rounds: 9, cohort: 1, sealed: true, grants: true})
+			at := newLogin(t)
+			at.silent = time.Minute
+			w.play(t.Context(), func(ctx context.Context) {
+				config := w.config(participation.NewMemoryStore())
+				config.Grants, config.GrantStore = at, tokens.NewMemoryStore()
+				cl := w.client(config)
+				var group sync.WaitGroup
+				for i := range 20 {
+					group.Go(func() {
+						o, err := cl.Publish(ctx, participation.EventKey(strconv.Itoa(i)), example(1))
+						if (o.State == participation.Counted) != (i == 0) {
+							t.Errorf("event %d: %v, refused %v, %v", i, o.State, o.Refused, err)
+						}
+					})
+					time.Sleep(time.Second)
+				}
+				group.Wait()
+				must(t, cl.Close())
+			})
+		})
+	}
 }
 
 // TestTokenOfAPersonAtAgreement: a device of one person asks the issuer once, when it has agreed to the task: whether events

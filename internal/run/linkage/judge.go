@@ -2,6 +2,7 @@ package linkage
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -36,9 +37,13 @@ func (s *scene) judge(ctx context.Context) (Report, error) {
 			return Report{}, errors.New("the stage did not count the token that a device has")
 		}
 		tokens = append(tokens, token)
-		opened.of = append(opened.of, []value{{"the token", token}, {"what the token's signature signs", key.bytes(key.signed(token))}})
+		saw, err := atStage(of, key, token, h)
+		if err != nil {
+			return Report{}, err
+		}
+		opened.of = append(opened.of, saw)
 		a := asked{person: p.name}
-		saw := append(slices.Clone(p.atAsker), value{"the person", []byte(p.name)})
+		saw = append(slices.Clone(p.atAsker), value{"the person", []byte(p.name)})
 		for _, v := range p.atAsker {
 			if v.name == "the message" && len(v.bytes) == grant.RequestSize {
 				a.blinded = v.bytes[grant.RequestSize-grant.SignatureSize:]
@@ -63,12 +68,29 @@ func (s *scene) judge(ctx context.Context) (Report, error) {
 	if len(s.messages) < People || len(placed.of[0]) == 0 {
 		return Report{}, fmt.Errorf("%d reports of %d people, %d requests for places", len(s.messages), People, len(placed.of[0]))
 	}
-	r := Report{People: People, Pass: true, Pairs: []Pair{common(asker, front), common(asker, carried), common(asker, spent),
-		common(asker, opened), shared(key, messages, tokens), common(opened, front), common(opened, carried), common(placed, carried)}}
+	ofAsker, ofStage := indexOf(asker), indexOf(opened)
+	r := Report{People: People, Pass: true, Pairs: []Pair{ofAsker.common(front), ofAsker.common(carried), ofAsker.common(spent),
+		ofAsker.common(opened), shared(key, messages, tokens), ofStage.common(front), ofStage.common(carried),
+		indexOf(placed).common(carried)}}
 	for _, p := range r.Pairs {
 		r.Pass = r.Pass && p.Links == 0
 	}
 	return r, nil
+}
+
+// atStage returns what a stage sees of a person, or computes of it.
+func atStage(of *grant.Task, key *issuerKey, token []byte, spent grant.Hash) ([]value, error) {
+	saw := []value{{"the token", token}, {"what the token's signature signs", key.bytes(key.signed(token))}, {"the hash in a list", spent[:]}}
+	nonce := [grant.NonceSize]byte(token)
+	for _, seed := range [][32]byte{nonce, sha256.Sum256(nonce[:]), sha256.Sum256(token), {}} {
+		b, err := of.Blind(grant.Request{Nonce: nonce, Blind: seed})
+		if err != nil {
+			return nil, err
+		}
+		message := b.Message()
+		saw = append(saw, value{"a message whose blinding can be guessed", message[len(message)-grant.SignatureSize:]})
+	}
+	return saw, nil
 }
 
 // lists returns the hashes of nonces that the stage put as counted in the round.

@@ -1,8 +1,10 @@
 package linkage
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"crypto/sha512"
 	"encoding/base64"
 	"encoding/hex"
 	"math/big"
@@ -99,6 +101,70 @@ func TestAudit(t *testing.T) {
 	}
 }
 
+// TestSpellings: a value is a link in each of the forms of hexadecimal and base64 in which another party may have it, at any
+// offset, and cut.
+func TestSpellings(t *testing.T) {
+	seen := sha256.Sum256([]byte("what the first party saw"))
+	hashed := sha512.Sum512(seen[:])
+	one := indexOf(view{of: [][]value{{{"it", seen[:]}}}})
+	links := func(b []byte) int { return one.common(view{of: [][]value{{{"that", b}}}}).Links }
+	for name, of := range map[string][]byte{"it": seen[:], "its hash": hashed[:], "the half of it": seen[8:24]} {
+		for before := range 4 {
+			text := append(make([]byte, before), of...)
+			for how, spelled := range map[string][]byte{"as it is": text, "hexadecimal": hex.AppendEncode(nil, text),
+				"hexadecimal in capitals": bytes.ToUpper(hex.AppendEncode(nil, text)), "base64": base64.StdEncoding.AppendEncode(nil, text),
+				"base64 for URLs": base64.URLEncoding.AppendEncode(nil, text), "base64 without padding": base64.RawURLEncoding.AppendEncode(nil, text)} {
+				if links(spelled) != 1 {
+					t.Errorf("%s behind %d bytes, %s, is no link", name, before, how)
+				}
+			}
+		}
+	}
+	other := sha256.Sum256([]byte("another value"))
+	if links(other[:]) != 0 {
+		t.Error("another value is a link")
+	}
+}
+
+// TestBlindingOfTheNonce: a stage that can compute somebody's message is a link.
+func TestBlindingOfTheNonce(t *testing.T) {
+	signer := granttest.Signer(t)
+	of, err := grant.Of(signer.Public(), stream.Hash{5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := keyOf(signer.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := grant.NewRequest()
+	hashed := sha256.Sum256(good.Nonce[:])
+	for links, seeds := range [][][32]byte{{good.Blind}, {good.Nonce, hashed, {}}} {
+		for i, seed := range seeds {
+			b, err := of.Blind(grant.Request{Nonce: good.Nonce, Blind: seed})
+			if err != nil {
+				t.Fatal(err)
+			}
+			blinded := b.Message()[grant.RequestSize-grant.SignatureSize:]
+			answer, err := signer.Sign(blinded)
+			if err != nil {
+				t.Fatal(err)
+			}
+			token, err := b.Finish(answer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			saw, err := atStage(of, key, token, grant.Hash{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := indexOf(view{of: [][]value{{{"the message", blinded}}}}).common(view{of: [][]value{saw}}).Links; got != links {
+				t.Errorf("seed %d: %d links, want %d", i, got, links)
+			}
+		}
+	}
+}
+
 // TestBadBlinding: messages that were not blinded, by a factor that can be guessed, or by one of two people are links of issuer
 // and stage; those of a device are none.
 func TestBadBlinding(t *testing.T) {
@@ -156,7 +222,7 @@ func TestBadBlinding(t *testing.T) {
 			asker.of = append(asker.of, append(unblinded(key, a, task[:]), value{"the blinded message", a.blinded}))
 			opened.of = append(opened.of, []value{{"the token", tokens[i]}, {"what it signs", key.bytes(key.signed(tokens[i]))}})
 		}
-		found := common(asker, opened).Links + shared(key, c.messages, tokens).Links
+		found := indexOf(asker).common(opened).Links + shared(key, c.messages, tokens).Links
 		if (found > 0) != c.links || c.links && found < people {
 			t.Errorf("%s: %d links", name, found)
 		}

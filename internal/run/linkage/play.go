@@ -321,7 +321,7 @@ func (k *keeping) Write(all []grants.Grant) error {
 	return k.Store.Write(all)
 }
 
-// A tap keeps what a relay sees of one device: requests with their bodies, and answers to posts.
+// A tap keeps what a relay sees of one device: requests with their bodies. What it answers is of broker and stage.
 type tap struct {
 	http.RoundTripper
 

@@ -1,6 +1,7 @@
 package linkage
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
@@ -47,8 +48,12 @@ func spelled(v []byte) [][]byte {
 	two, three, five := sha256.Sum256(v), sha512.Sum384(v), sha512.Sum512(v)
 	var out [][]byte
 	for _, one := range [][]byte{v, two[:], three[:], five[:]} {
-		out = append(out, one, hex.AppendEncode(nil, one), base64.StdEncoding.AppendEncode(nil, one),
-			base64.URLEncoding.AppendEncode(nil, one))
+		small := hex.AppendEncode(nil, one)
+		out = append(out, one, small, bytes.ToUpper(small))
+		for before := range 3 { // bytes, behind which base64 spells the value otherwise
+			text := base64.RawStdEncoding.AppendEncode(nil, append(make([]byte, before, before+len(one)), one...))
+			out = append(out, text[(8*before+5)/6:])
+		}
 	}
 	return out
 }
@@ -56,6 +61,17 @@ func spelled(v []byte) [][]byte {
 // isLetter reports whether hexadecimal or base64 have a byte.
 func isLetter(b byte) bool {
 	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '+' || b == '/' || b == '-' || b == '_' || b == '='
+}
+
+// plain returns the letter that base64 has where its form for URLs has another one.
+func plain(b byte) byte {
+	switch b {
+	case '-':
+		return '+'
+	case '_':
+		return '/'
+	}
+	return b
 }
 
 // places calls take with each window of all forms of a value.
@@ -69,7 +85,9 @@ func places(v []byte, take func(mark)) {
 			var m mark
 			switch {
 			case letters >= textWindow:
-				copy(m[1:], form[i+1-textWindow:i+1])
+				for k, letter := range form[i+1-textWindow : i+1] {
+					m[1+k] = plain(letter)
+				}
 			case letters < window && i+1 >= window:
 				m[0] = 1
 				copy(m[1:], form[i+1-window:i+1])
@@ -81,14 +99,21 @@ func places(v []byte, take func(mark)) {
 	}
 }
 
-// common finds what stands in the views of two parties and, at the first, of one person alone.
-func common(one, other view) Pair {
-	p := Pair{One: one.party, Other: other.party}
-	const many = -1
-	type owner struct {
-		person int // or many
-		name   string
-	}
+// An owner is the person of whom alone a party saw a window, or many.
+type owner struct {
+	person int
+	name   string // of the value
+}
+
+const many = -1
+
+// An index holds the owners of the windows of a view.
+type index struct {
+	party  string
+	owners map[mark]owner
+}
+
+func indexOf(one view) index {
 	owners := map[mark]owner{}
 	for i, values := range one.of {
 		for _, v := range values {
@@ -101,11 +126,17 @@ func common(one, other view) Pair {
 			})
 		}
 	}
+	return index{one.party, owners}
+}
+
+// common finds what stands in the views of two parties and, at the first, of one person alone.
+func (one index) common(other view) Pair {
+	p := Pair{One: one.party, Other: other.party}
 	for j, values := range other.of {
 		linked := map[int]bool{}
 		for _, v := range values {
 			places(v.bytes, func(w mark) {
-				if o, ok := owners[w]; ok && o.person != many && !linked[o.person] {
+				if o, ok := one.owners[w]; ok && o.person != many && !linked[o.person] {
 					linked[o.person] = true
 					p.add(o.person, o.name, j, v.name)
 				}

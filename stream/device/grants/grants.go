@@ -19,10 +19,11 @@ type Ask struct {
 	Message []byte // grant.RequestSize bytes
 }
 
-// An Answer is the issuer's. Neither field means that it gave none: it is asked again.
+// An Answer is the issuer's. No field means that it gave none: it is asked again.
 type Answer struct {
 	Signature []byte // blind
 	Refused   bool   // the person's token was given for another message
+	Nobody    bool   // no person has the name that a gateway asked with
 }
 
 // A Source asks an issuer. It returns an answer for each message, or an error where none was answered.
@@ -50,7 +51,7 @@ type Grant struct {
 type Store interface {
 	// Look returns what is known of each key, in order.
 	Look(keys []participation.Key) ([]Grant, error)
-	// Write makes grants durable before it returns.
+	// Write makes grants durable before it returns. Of a write that fails or is torn by a crash the first grants may stand.
 	Write(all []Grant) error
 }
 

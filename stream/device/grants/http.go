@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"time"
+	"unicode/utf8"
 
 	"github.com/panlearn/panlearn/stream/grant"
 )
@@ -61,7 +62,8 @@ func (l Login) Sign(ctx context.Context, asks []Ask) ([]Answer, error) {
 	return out, failed
 }
 
-// A Gateway is the Source of a gateway, which asks for the people that it names, under a token of its own.
+// A Gateway is the Source of a gateway, which asks for the people that it names, under a token of its own. A name that is no
+// UTF-8, which JSON cannot carry, is nobody's.
 type Gateway struct {
 	URL    string // of the issuer's grants
 	Token  string
@@ -77,14 +79,20 @@ func (g Gateway) Sign(ctx context.Context, asks []Ask) ([]Answer, error) {
 		Person  string `json:"person"`
 		Request []byte `json:"request"`
 	}
-	var out []Answer
-	for len(asks) > 0 {
-		some := asks[:min(len(asks), maxBatch)]
-		asks = asks[len(some):]
+	out, at := make([]Answer, len(asks)), make([]int, 0, len(asks))
+	for i, a := range asks {
+		if out[i].Nobody = !utf8.ValidString(a.Person); !out[i].Nobody {
+			at = append(at, i)
+		}
+	}
+	for len(at) > 0 {
+		some := at[:min(len(at), maxBatch)]
+		at = at[len(some):]
 		var body struct {
 			Requests []request `json:"requests"`
 		}
-		for _, a := range some {
+		for _, i := range some {
+			a := asks[i]
 			body.Requests = append(body.Requests, request{a.Person, a.Message})
 		}
 		text, err := json.Marshal(body)
@@ -113,8 +121,8 @@ func (g Gateway) Sign(ctx context.Context, asks []Ask) ([]Answer, error) {
 		if err := json.Unmarshal(answer, &got); err != nil || len(got.Answers) != len(some) {
 			return out, errors.New("the issuer's answer is not one to these requests")
 		}
-		for _, a := range got.Answers {
-			out = append(out, Answer{Signature: a.Response, Refused: a.Status == http.StatusConflict})
+		for j, a := range got.Answers {
+			out[some[j]] = Answer{Signature: a.Response, Refused: a.Status == http.StatusConflict, Nobody: a.Status == http.StatusBadRequest}
 		}
 	}
 	return out, nil
