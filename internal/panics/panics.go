@@ -3,13 +3,14 @@ package panics
 
 import (
 	"fmt"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync/atomic"
 )
 
-// An Error describes a panic. It has the text of the runtime's own panics, which are of indices, sizes and types, and of
-// any other value its type alone, because such a text may hold anything.
+// An Error describes a panic. It has the text of the runtime's own panics, without its numbers: an index may be computed
+// from what a report holds. Of any other value it has the type alone, because such a text may hold anything.
 type Error struct {
 	Text string
 	At   []string // functions and lines, from that which panicked outwards
@@ -19,6 +20,8 @@ type Error struct {
 func (e *Error) Error() string {
 	return fmt.Sprintf("a fault of the program: %s (%s)", e.Text, strings.Join(e.At[:min(len(e.At), 3)], ", called by "))
 }
+
+var numbers = regexp.MustCompile(`[0-9]+`)
 
 // Caught calls f and returns its error, or an *Error where it panics. It does not catch what panics in a goroutine that f
 // starts: see [First].
@@ -38,7 +41,7 @@ func of(v any) *Error {
 	}
 	e := &Error{Text: fmt.Sprintf("a panic of type %T", v)}
 	if v, is := v.(runtime.Error); is {
-		e.Text = v.Error()
+		e.Text = numbers.ReplaceAllString(v.Error(), "#")
 	}
 	var at [64]uintptr
 	frames := runtime.CallersFrames(at[:runtime.Callers(2, at[:])])

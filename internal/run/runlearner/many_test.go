@@ -63,7 +63,7 @@ func TestPanicOfOne(t *testing.T) {
 		last = now.Tasks
 		well = len(now.Tasks) == 2
 		for _, row := range now.Tasks {
-			fell = fell || row.State == many.Waiting && row.Wrong && strings.Contains(row.Line, "index out of range [2] with length 0")
+			fell = fell || row.State == many.Waiting && row.Wrong && strings.Contains(row.Line, "index out of range [#] with length #")
 			well = well && row.State == many.Running && row.Doing == nil && row.Line == "Learning."
 		}
 		well = well && fell
