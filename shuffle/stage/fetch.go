@@ -75,8 +75,9 @@ func (f *fetcher) wait(ctx context.Context, until time.Time, wake <-chan stream.
 		return false, true, nil
 	}
 	select {
-	case _, open := <-wake:
-		return true, open, nil
+	case got := <-f.flight: // however many wakes come, reports are taken in
+		f.land(got)
+		return false, true, got.err
 	default:
 	}
 	timer := time.NewTimer(time.Until(until))

@@ -119,3 +119,23 @@ func TestFetcherOutlivesAWait(t *testing.T) {
 		}
 	})
 }
+
+// TestWakesHoldNoReportsUp: a broker that wakes without end keeps no reports from being taken in.
+func TestWakesHoldNoReportsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &slowQueue{bring: make(chan int)}
+		f := &fetcher{queue: q}
+		wake := make(chan stream.Wake, 1)
+		wake <- stream.Wake{}
+		f.ask(t.Context(), 8, 100, time.Minute, time.Second)
+		if woken, _, err := f.wait(t.Context(), time.Now().Add(time.Hour), wake); !woken || err != nil {
+			t.Errorf("a wake, and no report: woken %t, %v", woken, err)
+		}
+		q.bring <- 4
+		synctest.Wait()
+		wake <- stream.Wake{}
+		if woken, _, err := f.wait(t.Context(), time.Now().Add(time.Hour), wake); woken || err != nil || len(f.ready) != 4 {
+			t.Errorf("four reports and a wake: woken %t, %d reports are ready, %v", woken, len(f.ready), err)
+		}
+	})
+}
