@@ -73,7 +73,8 @@ func RunManyHelpers(ctx context.Context, c HelperConfig, list many.List) error {
 	return fleet.Serve(ctx, c.HTTP, "helpers", run.Connected(conn.Connected))
 }
 
-// on is as that of Config.
+// on runs the helper of a task on a connection until ctx is done. show is called once it runs; what show starts in the group
+// ends with serving. What runs in a goroutine goes through caught.
 func (c HelperConfig) on(ctx context.Context, conn *natsjs.Conn, registry *prometheus.Registry,
 	caught func(func() error) error, show func(serving context.Context, group *errgroup.Group, shown many.Shown)) error {
 	clock := new(run.Clock)

@@ -131,7 +131,7 @@ func (f files) readRoster() (roster.Roster, error) {
 	}
 	r, ok := roster.Decode(rosterTitle, data)
 	if !ok {
-		return roster.Roster{}, fmt.Errorf("%s is damaged, or of another version of panlearn, which goes on with it: %w", f.path(rosterFile), ErrOlder)
+		return roster.Roster{}, fmt.Errorf("%s is damaged, or was written by another version of panlearn, which reads it: %w", f.path(rosterFile), ErrOlder)
 	}
 	return r, nil
 }
@@ -226,7 +226,7 @@ func (f *Folder) read(task stream.Hash) (standing mark, listed bool, err error) 
 	standing, ok := decodeMark(data)
 	switch {
 	case !ok || standing.task != task:
-		return fails("is damaged, or of another version of panlearn, which goes on with it")
+		return fails("is damaged, or was written by another version of panlearn, which reads it")
 	case standing.folder != f.roster.Folder:
 		return fails("is of another folder")
 	case listed && standing.own != own:

@@ -66,7 +66,7 @@ func (f *Folder) marks(task stream.Hash) (m marks, begun bool, err error) {
 	m, ok := decode(task, data)
 	switch {
 	case !ok:
-		return marks{}, false, stage.Lacking(path + " is damaged, or of another version of panlearn, which goes on with it")
+		return marks{}, false, stage.Lacking(path + " is damaged, or was written by another version of panlearn, which reads it")
 	case m.folder != r.Folder:
 		return marks{}, false, stage.Lacking(path + " is of another folder")
 	case begun && m.own != own:

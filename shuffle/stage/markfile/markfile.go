@@ -81,7 +81,7 @@ func (m *Marks) read(task stream.Hash) (mark, error) {
 	if !ok {
 		return mark{},
 			fmt.Errorf(
-				"%s is damaged, or of another version of panlearn, which goes on with it: it may not be removed before the task has ended, because the stage would then open rounds again that it has released",
+				"%s is damaged, or was written by another version of panlearn, which reads it: it may not be removed before the task has ended, because the stage would then open rounds again that it has released",
 				m.path(task))
 	}
 	return standing, nil
