@@ -126,6 +126,24 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
+// signed returns what an issuer is asked to sign for a request, blinded, and the token that the device makes of its answer.
+func signed(t *testing.T, of *grant.Task, signer *grant.Signer, request grant.Request) (blinded, token []byte) {
+	t.Helper()
+	b, err := of.Blind(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blinded = b.Message()[grant.RequestSize-grant.SignatureSize:]
+	answer, err := signer.Sign(blinded)
+	if err == nil {
+		token, err = b.Finish(answer)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return blinded, token
+}
+
 // TestBlindingOfTheNonce: a stage that can compute somebody's message is a link.
 func TestBlindingOfTheNonce(t *testing.T) {
 	signer := granttest.Signer(t)
@@ -141,19 +159,7 @@ func TestBlindingOfTheNonce(t *testing.T) {
 	hashed := sha256.Sum256(good.Nonce[:])
 	for links, seeds := range [][][32]byte{{good.Blind}, {good.Nonce, hashed, {}}} {
 		for i, seed := range seeds {
-			b, err := of.Blind(grant.Request{Nonce: good.Nonce, Blind: seed})
-			if err != nil {
-				t.Fatal(err)
-			}
-			blinded := b.Message()[grant.RequestSize-grant.SignatureSize:]
-			answer, err := signer.Sign(blinded)
-			if err != nil {
-				t.Fatal(err)
-			}
-			token, err := b.Finish(answer)
-			if err != nil {
-				t.Fatal(err)
-			}
+			blinded, token := signed(t, of, signer, grant.Request{Nonce: good.Nonce, Blind: seed})
 			saw, err := atStage(of, key, token, grant.Hash{})
 			if err != nil {
 				t.Fatal(err)
@@ -182,19 +188,7 @@ func TestBadBlinding(t *testing.T) {
 	var tokens [][]byte
 	var good []asked
 	for i := range people {
-		b, err := of.Blind(grant.NewRequest())
-		if err != nil {
-			t.Fatal(err)
-		}
-		blinded := b.Message()[grant.RequestSize-grant.SignatureSize:]
-		answer, err := signer.Sign(blinded)
-		if err != nil {
-			t.Fatal(err)
-		}
-		token, err := b.Finish(answer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		blinded, token := signed(t, of, signer, grant.NewRequest())
 		tokens, good = append(tokens, token), append(good, asked{"person-" + string(rune('a'+i)), blinded})
 	}
 	by := func(factor func(i int) *big.Int) []asked {
