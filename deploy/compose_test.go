@@ -100,8 +100,8 @@ func TestComposeSplit(t *testing.T) {
 // overlays are laid over compose.yaml for more roles.
 var overlays = []string{"compose.split.yaml", "compose.issuer.yaml"}
 
-// TestComposeIssuer: the issuer is closed as the others are, its key and its list are on volumes of its own, and what it is
-// laid over is there.
+// TestComposeIssuer: the issuer is closed as the others are, its key and its list are on volumes of its own, and what
+// it is laid over is there.
 func TestComposeIssuer(t *testing.T) {
 	base, over := readCompose(t).Services, composed(t, "compose.issuer.yaml").Services
 	for name, s := range over {

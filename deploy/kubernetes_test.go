@@ -173,8 +173,8 @@ func podLines(t *testing.T) (all []line) {
 	return all
 }
 
-// TestPods: every container has no more than it needs, reads keys and tokens that its user alone can read, and those that
-// serve have probes at the port where they serve.
+// TestPods: every container has no more than it needs, reads keys and tokens that its user alone can read, and those
+// that serve have probes at the port where they serve.
 func TestPods(t *testing.T) {
 	var kinds []string
 	for _, o := range everything(t) {
@@ -215,7 +215,8 @@ func TestPods(t *testing.T) {
 				t.Errorf("%s: want a limit of memory, and requests", where)
 			}
 			for _, m := range c.VolumeMounts {
-				if alone := o.Metadata.Name == "helper" || o.Metadata.Name == "issuer"; alone && (o.Kind != "StatefulSet" || o.Spec.Replicas == nil || *o.Spec.Replicas != 1) {
+				if alone := o.Metadata.Name == "helper" || o.Metadata.Name == "issuer"; alone &&
+					(o.Kind != "StatefulSet" || o.Spec.Replicas == nil || *o.Spec.Replicas != 1) {
 					t.Errorf("%s: want one process, with a volume that outlives it", where)
 				}
 				if !slices.Contains(volumes, m.Name) && !slices.Contains(claimed, m.Name) {
@@ -223,7 +224,8 @@ func TestPods(t *testing.T) {
 				}
 			}
 			for i, word := range c.Command {
-				if slices.Contains([]string{"--identity", "--http-token", "--relay-token", "--gateway-token", "--issuer-key"}, word) &&
+				if slices.Contains([]string{"--identity", "--http-token", "--relay-token", "--gateway-token", "--issuer-key"},
+					word) &&
 					strings.HasPrefix(c.Command[i+1], "/secrets/") {
 					t.Errorf("%s: %s of a file that the group reads, too", where, word)
 				}
@@ -243,9 +245,11 @@ func TestPods(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"StatefulSet learner", "Deployment stage", "Deployment relay", "Job provision", "CronJob retain",
+	for _, want := range []string{"StatefulSet learner", "Deployment stage", "Deployment relay", "Job provision",
+		"CronJob retain",
 		"PodDisruptionBudget stage", "PodDisruptionBudget learner",
-		"NetworkPolicy default-deny", "Namespace panlearn", "StatefulSet helper", "Namespace panlearn-helper", "StatefulSet issuer", "Namespace panlearn-issuer",
+		"NetworkPolicy default-deny", "Namespace panlearn", "StatefulSet helper", "Namespace panlearn-helper",
+		"StatefulSet issuer", "Namespace panlearn-issuer",
 		"Deployment scorer", "ConfigMap tasks"} {
 		if !slices.Contains(kinds, want) {
 			t.Errorf("no %s", want)
@@ -257,8 +261,8 @@ func TestPods(t *testing.T) {
 	}
 }
 
-// TestKustomization: kubectl makes of each folder the objects of its manifests, each in the namespace, with our image and the
-// generated maps.
+// TestKustomization: kubectl makes of each folder the objects of its manifests, each in the namespace, with our image
+// and the generated maps.
 func TestKustomization(t *testing.T) {
 	if _, err := exec.LookPath("kubectl"); err != nil {
 		t.Log("NOT RUN: kubectl kustomize: not installed")
@@ -302,7 +306,8 @@ func TestKustomization(t *testing.T) {
 
 // TestIssuersTask: the task file beside the issuer's manifests is one that the issuer would take.
 func TestIssuersTask(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), programs(t).Learner, "plan", "-f", "kubernetes/issuer/task.yaml", "--json").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), programs(t).Learner, "plan", "-f", "kubernetes/issuer/task.yaml",
+		"--json").CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -249,7 +249,8 @@ func (p *publisher) many(c *cobra.Command, dir string, web *gateway) (many.List,
 	}
 	switch {
 	case p.data == "-" || !strings.Contains(p.data, rundevice.Placeholder):
-		return nil, cli.Usagef("--data %s with --tasks: name each task's data by %s, such as '/data/%[2]s.jsonl'", p.data, rundevice.Placeholder)
+		return nil, cli.Usagef("--data %s with --tasks: name each task's data by %s, such as '/data/%[2]s.jsonl'", p.data,
+			rundevice.Placeholder)
 	case p.state == "":
 		return nil, cli.Usagef("--tasks goes with --state: a task that is started again would send its rows again")
 	}

@@ -96,7 +96,8 @@ leader's.`,
 						return cli.Usagef("--%s with --role helper: it is the leader's; a helper's key is in its --state", name)
 					}
 				}
-				return helperOf(c, broker, &log, &profiles, logger, helperFlags{task: task, tasks: list, state: state, listen: listen,
+				return helperOf(c, broker, &log, &profiles, logger, helperFlags{task: task, tasks: list, state: state,
+					listen:   listen,
 					stageKey: stageKey, learnerKey: learnerKey, lease: lease, workers: workers})
 			}
 			if role != roleLeader {
@@ -164,7 +165,8 @@ leader's.`,
 		"public `KEY` of the learner in hexadecimal (default: trust the one that is there first)")
 	c.Flags().StringVar(&helperKey, "helper-key", "",
 		"public `KEY` of the other operator in hexadecimal: wanted for tasks of trust split")
-	c.Flags().StringVar(&role, "role", roleLeader, "`ROLE` of this operator: leader, or the helper of a task of trust split")
+	c.Flags().StringVar(&role, "role", roleLeader,
+		"`ROLE` of this operator: leader, or the helper of a task of trust split")
 	c.Flags().StringVar(&stageKey, "stage-key", "",
 		"with --role helper: public `KEY` of the leader in hexadecimal, as its operator told it")
 	c.Flags().StringVar(&state, "state", "",

@@ -176,7 +176,8 @@ func (r auditReport) print(w io.Writer) error {
 
 // printTokens writes what parties have in common of the people of a round.
 func printTokens(w io.Writer, r linkage.Report) {
-	fmt.Fprintf(w, "tokens: %d people in a round with all roles; what two parties have in common of one person\n", r.People)
+	fmt.Fprintf(w, "tokens: %d people in a round with all roles; what two parties have in common of one person\n",
+		r.People)
 	for _, p := range r.Pairs {
 		verdict := "nothing found"
 		if p.Links > 0 {

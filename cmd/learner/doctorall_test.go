@@ -7,8 +7,8 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// TestDoctorOfAllBlamesServersOnce: what is wrong with a server is one finding however many tasks there are, and what is
-// wrong with a task is one of each, also in the same words.
+// TestDoctorOfAllBlamesServersOnce: what is wrong with a server is one finding however many tasks there are, and what
+// is wrong with a task is one of each, also in the same words.
 func TestDoctorOfAllBlamesServersOnce(t *testing.T) {
 	found := []natsadmin.Finding{
 		{Check: "broker", Status: natsadmin.OK, Text: "it answers"},

@@ -12,7 +12,8 @@ import (
 )
 
 // configs returns a configuration for each task that the flags name: one, or those of the task files in the folder of
-// --tasks, in the order of their names. Files of the folder that are no tasks are faults, which do not hold up the others.
+// --tasks, in the order of their names. Files of the folder that are no tasks are faults, which do not hold up the
+// others.
 func (f *adminFlags) configs(c *cobra.Command, tasks string) (all []runadmin.Config, faults error, err error) {
 	if tasks == "" {
 		one, err := f.config(false)

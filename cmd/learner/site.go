@@ -29,7 +29,8 @@ deploy/nats/panlearn.conf.
 DIR/server (or server-1 ...) is for the servers, DIR/users/NAME.creds and ca.pem for the process of each user, and DIR/keys stays
 where it is: who has it admits users.`,
 	}
-	c.AddCommand(newSiteInit(), newSiteAdd(), newSiteLeaf(), newSiteChange("revoke DIR NAME", "have no key of a publisher count any more",
+	c.AddCommand(newSiteInit(), newSiteAdd(), newSiteLeaf(), newSiteChange("revoke DIR NAME",
+		"have no key of a publisher count any more",
 		"  learner site revoke ./site shop-7 --nats tls://broker.example:4222", (*devca.Site).Revoke),
 		newSiteChange("rotate DIR NAME", "give a user another key; the one before does not count any more",
 			"  learner site rotate ./site learner --nats tls://broker.example:4222", (*devca.Site).Rotate), newSitePush())
@@ -131,7 +132,8 @@ func openSite(dir string) (*devca.Site, error) {
 }
 
 // newSiteChange returns a command that changes a user, and tells the servers.
-func newSiteChange(use, short, example string, change func(s *devca.Site, name string, now time.Time) error) *cobra.Command {
+func newSiteChange(use, short, example string, change func(s *devca.Site, name string,
+	now time.Time) error) *cobra.Command {
 	var servers siteServers
 	c := &cobra.Command{
 		Use:     use + " [--nats URL]",
@@ -210,7 +212,8 @@ func (s *siteServers) Flags(c *cobra.Command) {
 func (s *siteServers) tell(ctx context.Context, site *devca.Site, tokens ...string) error {
 	creds, ca := site.PusherCreds()
 	broker := run.Broker{ConnectConfig: natsjs.ConnectConfig{URL: s.url, Creds: creds, TLSCA: ca}, Wait: 10 * time.Second}
-	conn, err := broker.Connect(ctx, "panlearn site", slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
+	conn, err := broker.Connect(ctx, "panlearn site", slog.New(slog.NewTextHandler(os.Stderr,
+		&slog.HandlerOptions{Level: slog.LevelError})))
 	if err != nil {
 		return brokerErrors(err)
 	}

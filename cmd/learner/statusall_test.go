@@ -11,8 +11,8 @@ import (
 	"github.com/panlearn/panlearn/internal/run/statedir"
 )
 
-// TestStatusOfAllTellsWhy: a task that has no status yet says what it waits for or why it fails, and a file that is no task
-// is a row too.
+// TestStatusOfAllTellsWhy: a task that has no status yet says what it waits for or why it fails, and a file that is no
+// task is a row too.
 func TestStatusOfAllTellsWhy(t *testing.T) {
 	rows := many.Document[many.Row]{Tasks: []many.Row{
 		{State: many.Faulty, Line: "want YAML", Wrong: true, File: "tasks/bad.yaml"},

@@ -50,11 +50,13 @@ func loaded(t *testing.T) *chart.Chart {
 	return c
 }
 
-// render returns the files that the chart makes of values, by the names of their templates, without those that are empty.
+// render returns the files that the chart makes of values, by the names of their templates, without those that are
+// empty.
 func render(t *testing.T, with map[string]any) (map[string]string, error) {
 	t.Helper()
 	c := loaded(t)
-	all, err := util.ToRenderValues(c, with, common.ReleaseOptions{Name: "panlearn", Namespace: "panlearn", Revision: 1, IsInstall: true},
+	all, err := util.ToRenderValues(c, with, common.ReleaseOptions{Name: "panlearn", Namespace: "panlearn", Revision: 1,
+		IsInstall: true},
 		common.DefaultCapabilities)
 	if err != nil {
 		return nil, err
@@ -92,13 +94,15 @@ func kept(t *testing.T, file, text string) {
 
 // TestManifests: deploy/kubernetes is what the chart renders, file by file.
 func TestManifests(t *testing.T) {
-	for set, folder := range map[string]string{"kubernetes": "", "kubernetes-helper": "helper", "kubernetes-issuer": "issuer"} {
+	for set, folder := range map[string]string{"kubernetes": "", "kubernetes-helper": "helper",
+		"kubernetes-issuer": "issuer"} {
 		files, err := render(t, values(t, set))
 		if err != nil {
 			t.Fatalf("%s: %v", set, err)
 		}
 		for name, text := range files {
-			kept(t, filepath.Join("../kubernetes", folder, name), "# Rendered from deploy/helm by `go test . -update` there.\n"+text)
+			kept(t, filepath.Join("../kubernetes", folder, name),
+				"# Rendered from deploy/helm by `go test . -update` there.\n"+text)
 		}
 		// And nothing else is there but what kustomize reads.
 		there, err := filepath.Glob(filepath.Join("../kubernetes", folder, "*.yaml"))
@@ -114,8 +118,8 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// TestReleases: testdata has the whole of what the chart renders for each set of values. The tests of deploy read it: its
-// command lines, what its pods may do, its types.
+// TestReleases: testdata has the whole of what the chart renders for each set of values. The tests of deploy read it:
+// its command lines, what its pods may do, its types.
 func TestReleases(t *testing.T) {
 	for _, set := range []string{"one", "many", "issuer", "helper"} {
 		files, err := render(t, values(t, set))
@@ -136,7 +140,8 @@ func TestReleases(t *testing.T) {
 
 // TestLint: Helm's linter finds no error and no warning, by every set of values.
 func TestLint(t *testing.T) {
-	for _, set := range []string{"kubernetes", "kubernetes-helper", "kubernetes-issuer", "one", "many", "issuer", "helper"} {
+	for _, set := range []string{"kubernetes", "kubernetes-helper", "kubernetes-issuer", "one", "many", "issuer",
+		"helper"} {
 		for _, m := range lint.RunAll("panlearn", values(t, set), "panlearn").Messages {
 			if m.Severity >= support.WarningSev {
 				t.Errorf("%s: %s", set, m)
@@ -164,7 +169,8 @@ func TestBadValuesAreRefused(t *testing.T) {
 		{"one", "tasks: {ads: 'name: ads'}", "/tasks"}, // one and many
 		{"one", "scorer: {from: [learner]}", "/scorer/from/0"},
 		{"one", "task: {file: 'nonsense: ['}", "task: the file declares name: none"},
-		{"one", "task: {file: \"name: churn\\nprivacy: {trust: split}\"}", "stage.enabled=false"}, // its stage is not in the chart
+		{"one", "task: {file: \"name: churn\\nprivacy: {trust: split}\"}",
+			"stage.enabled=false"}, // its stage is not in the chart
 		{"one", "learner: null", "learner"},
 		{"one", "broker: {url: 'tls://me:secret@a:4222'}", "/broker/url"}, // everybody may read it
 		{"one", "retain: {schedule: hourly please}", "/retain/schedule"},
@@ -206,8 +212,8 @@ func TestNodesCanBeDrained(t *testing.T) {
 	}
 }
 
-// TestAddedTask: an upgrade that adds a task makes another Job that provisions, and starts no learner and no stage again;
-// one that changes the broker's address does.
+// TestAddedTask: an upgrade that adds a task makes another Job that provisions, and starts no learner and no stage
+// again; one that changes the broker's address does.
 func TestAddedTask(t *testing.T) {
 	before, err := render(t, values(t, "many"))
 	if err != nil {
@@ -221,7 +227,8 @@ func TestAddedTask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, stays := range map[string]bool{"learner.yaml": true, "stage.yaml": true, "relay.yaml": true, "retain.yaml": true,
+	for file, stays := range map[string]bool{"learner.yaml": true, "stage.yaml": true, "relay.yaml": true,
+		"retain.yaml":    true,
 		"provision.yaml": false, "scorer.yaml": false, "config.yaml": false} {
 		if (before[file] == added[file]) != stays {
 			t.Errorf("%s: stays as it is: %v, want %v", file, !stays, stays)

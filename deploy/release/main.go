@@ -35,7 +35,8 @@ type system struct{ os, arch string }
 
 func (s system) String() string { return s.os + "/" + s.arch }
 
-var systems = []system{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}}
+var systems = []system{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"},
+	{"windows", "amd64"}}
 
 var programs = []string{"ingest", "learner"}
 
@@ -46,7 +47,8 @@ func main() {
 	flag.StringVar(&r.out, "out", "../../dist", "the folder to write; it must not exist")
 	flag.StringVar(&r.version, "version", "", "the version, such as v0.1.0; empty: what git describe says")
 	flag.StringVar(&only, "only", "", "some systems alone, such as linux/amd64,windows/amd64, for a trial")
-	flag.StringVar(&r.certificates, "certificates", debianAuthorities, "what the image trusts: a folder of .crt files, or one file")
+	flag.StringVar(&r.certificates, "certificates", debianAuthorities,
+		"what the image trusts: a folder of .crt files, or one file")
 	flag.Parse()
 	r.systems = slices.DeleteFunc(slices.Clone(systems), func(s system) bool {
 		return only != "" && !slices.Contains(strings.Split(only, ","), s.String())
@@ -89,7 +91,8 @@ func (r *release) make() (err error) {
 		return err
 	}
 	defer os.RemoveAll(r.work)
-	for _, step := range []func() error{r.trusts, r.build, r.pages, r.archives, r.chart, r.packages, r.image, r.bill, r.provenance, r.sums} {
+	for _, step := range []func() error{r.trusts, r.build, r.pages, r.archives, r.chart, r.packages, r.image, r.bill,
+		r.provenance, r.sums} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -143,7 +146,8 @@ const its = "github.com/panlearn/panlearn/internal/build."
 
 // flags are the settings of every build. They name no folder of the machine.
 func (r *release) flags() []string {
-	return []string{"-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= -X " + its + "version=" + r.version + " -X " + its + "revision=" + r.commit}
+	return []string{"-trimpath", "-buildvcs=false",
+		"-ldflags=-s -w -buildid= -X " + its + "version=" + r.version + " -X " + its + "revision=" + r.commit}
 }
 
 // bin is the folder of a system's programs.
@@ -171,7 +175,8 @@ func (r *release) build() error {
 }
 
 func (s system) environment() []string {
-	return []string{"CGO_ENABLED=0", "GOOS=" + s.os, "GOARCH=" + s.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOWORK=off",
+	return []string{"CGO_ENABLED=0", "GOOS=" + s.os, "GOARCH=" + s.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=",
+		"GOWORK=off",
 		"GOEXPERIMENT="}
 }
 
@@ -213,15 +218,17 @@ func (r *release) pages() error {
 }
 
 // bill writes the software bill of materials of each program, read out of the program itself: its modules, with
-// checksums and the licences that are in the cache of modules, in which the build has put them, checked by go.sum. It asks
-// no proxy and no database of sums: what one says of the version that is made here changes when it is published.
+// checksums and the licences that are in the cache of modules, in which the build has put them, checked by go.sum. It
+// asks no proxy and no database of sums: what one says of the version that is made here changes when it is published.
 func (r *release) bill() error {
 	tool := filepath.Join(r.work, "cyclonedx-gomod")
-	if _, err := r.run(".", nil, "go", "build", "-o", tool, "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod"); err != nil {
+	if _, err := r.run(".", nil, "go", "build", "-o", tool,
+		"github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod"); err != nil {
 		return err
 	}
 	for _, p := range programs {
-		_, err := r.run(".", []string{"GOPROXY=off", "GOSUMDB=off"}, tool, "bin", "-json", "-noserial", "-notimestamp", "-licenses",
+		_, err := r.run(".", []string{"GOPROXY=off", "GOSUMDB=off"}, tool, "bin", "-json", "-noserial", "-notimestamp",
+			"-licenses",
 			"-std", "-version", r.version, "-output", r.name("sbom_"+p+".cdx.json"),
 			filepath.Join(r.bin(r.systems[0]), r.systems[0].program(p)))
 		if err != nil {

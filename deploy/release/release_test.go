@@ -16,12 +16,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// targets are the systems whose releases are compared: this machine's, which writes the manual pages, and the one that is
-// least like it.
+// targets are the systems whose releases are compared: this machine's, which writes the manual pages, and the one that
+// is least like it.
 var targets = []system{{runtime.GOOS, runtime.GOARCH}, {"windows", "amd64"}}
 
-// TestReleaseIsReproducible makes a version of this commit twice, for two systems, in clones at different places, of which
-// each has a cache of the compiler of its own, and compares all checksums. Then it installs what it made.
+// TestReleaseIsReproducible makes a version of this commit twice, for two systems, in clones at different places, of
+// which each has a cache of the compiler of its own, and compares all checksums. Then it installs what it made.
 func TestReleaseIsReproducible(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN: TestReleaseIsReproducible: builds both programs for two systems, twice from nothing")
@@ -58,7 +58,8 @@ func inspect(t *testing.T, folder, head string) {
 	t.Helper()
 	listed, err := os.ReadFile(filepath.Join(folder, "SHA256SUMS"))
 	must(t, err)
-	for _, want := range []string{".tar.gz", ".zip", ".deb", ".rpm", "_oci.tar", "_chart.tgz", "_sbom_ingest.cdx.json", "_sbom_learner.cdx.json",
+	for _, want := range []string{".tar.gz", ".zip", ".deb", ".rpm", "_oci.tar", "_chart.tgz", "_sbom_ingest.cdx.json",
+		"_sbom_learner.cdx.json",
 		"_provenance.json"} {
 		if !strings.Contains(string(listed), want+"\n") {
 			t.Errorf("no %s in\n%s", want, listed)
@@ -81,7 +82,8 @@ func inspect(t *testing.T, folder, head string) {
 		dir := t.TempDir()
 		tool("tar", "-xzf", filepath.Join(folder, "panlearn_1.2.3_"+runtime.GOOS+"_"+runtime.GOARCH+".tar.gz"), "-C", dir)
 		installedAt(t, filepath.Join(dir, "panlearn-1.2.3"), "bin", "deploy/tasks/quickstart.yaml", "docs/README.md",
-			"man1/learner-serve.1", "completions/bash/learner", "completions/powershell/ingest", "deploy/systemd/panlearn-serve@.service",
+			"man1/learner-serve.1", "completions/bash/learner", "completions/powershell/ingest",
+			"deploy/systemd/panlearn-serve@.service",
 			"deploy/kubernetes/issuer/issuer.yaml", "deploy/helm/panlearn/Chart.yaml")
 		if _, err := os.Stat(filepath.Join(dir, "panlearn-1.2.3/deploy/kubernetes/testdata")); err == nil {
 			t.Error("what the tests read is in the archive")
@@ -108,7 +110,8 @@ func inspect(t *testing.T, folder, head string) {
 				t.Errorf("the package made no user panlearn-serve: %v\n%s", err, users)
 			}
 		}
-		installedAt(t, root, "usr/bin", "usr/share/panlearn/deploy/tasks/quickstart.yaml", "usr/share/panlearn/docs/README.md",
+		installedAt(t, root, "usr/bin", "usr/share/panlearn/deploy/tasks/quickstart.yaml",
+			"usr/share/panlearn/docs/README.md",
 			"usr/share/man/man1/learner-serve.1.gz", "usr/share/bash-completion/completions/learner",
 			"usr/share/zsh/vendor-completions/_learner", "usr/lib/systemd/system/panlearn-serve@.service",
 			"usr/lib/sysusers.d/panlearn.conf")
@@ -132,7 +135,8 @@ func inspect(t *testing.T, folder, head string) {
 		must(t, json.Unmarshal(data, &p))
 		if p.Commit != head || len(p.Programs) != 4 || len(p.Modules) < 50 || p.Go == "" || p.Certificates == nil ||
 			len(p.Certificates.SHA256) != 64 {
-			t.Errorf("commit %s of %s, %d programs, %d modules, %+v", p.Commit, head, len(p.Programs), len(p.Modules), p.Certificates)
+			t.Errorf("commit %s of %s, %d programs, %d modules, %+v", p.Commit, head, len(p.Programs), len(p.Modules),
+				p.Certificates)
 		}
 		bill, err := os.ReadFile(filepath.Join(folder, "panlearn_1.2.3_sbom_learner.cdx.json"))
 		must(t, err)
@@ -207,8 +211,10 @@ func imageIsClosed(t *testing.T, file string) {
 		must(t, err)
 		config, err := img.ConfigFile()
 		must(t, err)
-		if c := config.Config; c.User != "65532:65532" || len(c.Volumes)+len(c.ExposedPorts) != 0 || config.Architecture != m.Platform.Architecture ||
-			c.Labels["org.opencontainers.image.version"] != "v1.2.3" || len(c.Labels["org.opencontainers.image.revision"]) != 40 {
+		if c := config.Config; c.User != "65532:65532" || len(c.Volumes)+len(c.ExposedPorts) != 0 ||
+			config.Architecture != m.Platform.Architecture ||
+			c.Labels["org.opencontainers.image.version"] != "v1.2.3" ||
+			len(c.Labels["org.opencontainers.image.revision"]) != 40 {
 			t.Errorf("%+v", config)
 		}
 		layers, err := img.Layers()
@@ -243,7 +249,8 @@ func imageIsClosed(t *testing.T, file string) {
 // none, and a folder of something else is refused.
 func TestCertificates(t *testing.T) {
 	dir := t.TempDir()
-	const one, two = "-----BEGIN CERTIFICATE-----\nb\n-----END CERTIFICATE-----", "-----BEGIN CERTIFICATE-----\na\n-----END CERTIFICATE-----\n"
+	const one, two = "-----BEGIN CERTIFICATE-----\nb\n-----END CERTIFICATE-----",
+		"-----BEGIN CERTIFICATE-----\na\n-----END CERTIFICATE-----\n"
 	must(t, os.WriteFile(filepath.Join(dir, "1.crt"), []byte(one), 0o600))
 	must(t, os.WriteFile(filepath.Join(dir, "2.crt"), []byte(two), 0o600))
 	must(t, os.WriteFile(filepath.Join(dir, "other"), []byte("no certificate"), 0o600))

@@ -94,7 +94,8 @@ func TestStagesOfMany(t *testing.T) {
 	var asked atomic.Int64
 	s, err := NewStages([]string{stageProcess(t, func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
-		_ = json.NewEncoder(w).Encode(map[string]any{"tasks": []obs.StageStatus{{Task: "churn"}, {Task: "income", Works: true, Users: 7}}})
+		_ = json.NewEncoder(w).Encode(map[string]any{"tasks": []obs.StageStatus{{Task: "churn"},
+			{Task: "income", Works: true, Users: 7}}})
 	})})
 	if err != nil {
 		t.Fatal(err)

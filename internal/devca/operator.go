@@ -17,8 +17,8 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// A Site is a folder from which an organisation runs a broker in operator mode: servers know the operator's public key and
-// take whom its accounts signed, so a publisher comes and goes without a change on any server.
+// A Site is a folder from which an organisation runs a broker in operator mode: servers know the operator's public key
+// and take whom its accounts signed, so a publisher comes and goes without a change on any server.
 //
 //	keys/operator.nk keys/ACCOUNT.nk        seeds: who has them admits users. They stay off the servers
 //	server/ (or server-1/ ...)              what a server has: its configuration, operator.jwt, accounts/, certificates
@@ -159,8 +159,8 @@ func (s *Site) Revoke(name string, now time.Time) error {
 	return s.resign(u.Account)
 }
 
-// Rotate gives a user another key; the one before does not count any more, once servers are told (Account). What a crash
-// leaves, Claims signs, and Rotate again replaces.
+// Rotate gives a user another key; the one before does not count any more, once servers are told (Account). What a
+// crash leaves, Claims signs, and Rotate again replaces.
 func (s *Site) Rotate(name string, now time.Time) error {
 	u := s.Users[name]
 	if u == nil || u.Gone {
@@ -200,8 +200,8 @@ func (s *Site) Account(user string) (string, error) {
 	return s.claims(u.Account)
 }
 
-// Claims signs all accounts but the system's again, as this program's configuration and site.json have them, and returns
-// what was signed: for servers that were away, for changes that a crash cut short, and after an upgrade.
+// Claims signs all accounts but the system's again, as this program's configuration and site.json have them, and
+// returns what was signed: for servers that were away, for changes that a crash cut short, and after an upgrade.
 func (s *Site) Claims() (tokens []string, err error) {
 	for _, account := range slices.Sorted(maps.Keys(s.Accounts)) {
 		if account == systemAccount {

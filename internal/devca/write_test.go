@@ -41,7 +41,8 @@ func TestWrite(t *testing.T) {
 		files++
 		return nil
 	})
-	if want := 1 + 5 + 3*2 + 4*7; err != nil || files != want { // the folder; server and common files; relay, scorer and issuer over HTTP; four a role
+	if want := 1 + 5 + 3*2 + 4*7; err != nil ||
+		files != want { // the folder; server and common files; relay, scorer and issuer over HTTP; four a role
 		t.Errorf("%d entries, %v, want %d", files, err, want)
 	}
 	roots := x509.NewCertPool()

@@ -89,9 +89,9 @@ func needOf(declaration, public []byte) (size, error) {
 	return size{features.Dim(), features.Outputs()}, nil
 }
 
-// elements returns how many values the lists and objects of valid JSON have down to a depth, 1 being the outermost:
-// one more than there are commas, for an empty list too. null reports whether one of them is null, which would decode to
-// a zero.
+// elements returns how many values the lists and objects of valid JSON have down to a depth, 1 being the outermost: one
+// more than there are commas, for an empty list too. null reports whether one of them is null, which would decode to a
+// zero.
 func elements(doc []byte, depth int) (n int, null bool) {
 	level, quoted := 0, false
 	n = 1

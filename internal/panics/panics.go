@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// An Error describes a panic. It has the text of the runtime's own panics, without its numbers: an index may be computed
-// from what a report holds. Of any other value it has the type alone, because such a text may hold anything.
+// An Error describes a panic. It has the text of the runtime's own panics, without its numbers: an index may be
+// computed from what a report holds. Of any other value it has the type alone, because such a text may hold anything.
 type Error struct {
 	Text string
 	At   []string // functions and lines, from that which panicked outwards
@@ -23,8 +23,8 @@ func (e *Error) Error() string {
 
 var numbers = regexp.MustCompile(`[0-9]+`)
 
-// Caught calls f and returns its error, or an *Error where it panics. It does not catch what panics in a goroutine that f
-// starts: see [First].
+// Caught calls f and returns its error, or an *Error where it panics. It does not catch what panics in a goroutine that
+// f starts: see [First].
 func Caught(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -98,8 +98,9 @@ func TestBaselinesOfBlocks(t *testing.T) {
 		"silos, shuffle, one pass": {wardsJob(t, accounting.Shuffle, false, 140, "schedule.algorithm=psgd"), "blocks",
 			Grouping{Silos: 6, Units: 1029},
 			map[string]string{"shuffle": own}},
-		"people in silos": {wardsJob(t, accounting.Local, true, 8, many...), "column:ward", Grouping{Silos: 6, Units: trained + 1,
-			Reports: 6, Shared: 1},
+		"people in silos": {wardsJob(t, accounting.Local, true, 8, many...), "column:ward",
+			Grouping{Silos: 6, Units: trained + 1,
+				Reports: 6, Shared: 1},
 			map[string]string{"local": own}},
 		"people": {wardsJob(t, accounting.Shuffle, true, 0, "schedule.algorithm=psgd"), "blocks", Grouping{Units: trained,
 			Reports: trained},
@@ -203,8 +204,9 @@ func TestSimulateSaysWhatItDoesAndProtects(t *testing.T) {
 
 // A sweep plans for users of one event each, and the documents of a simulation keep their fields.
 func TestSimulationsOfBlocksHaveTheirFields(t *testing.T) {
-	silos, people := wardsJob(t, accounting.Local, false, 140, "schedule.algorithm=psgd"), wardsJob(t, accounting.Shuffle, true, 0,
-		"schedule.algorithm=psgd")
+	silos, people := wardsJob(t, accounting.Local, false, 140, "schedule.algorithm=psgd"),
+		wardsJob(t, accounting.Shuffle, true, 0,
+			"schedule.algorithm=psgd")
 	for _, job := range []run.Job{silos, people} {
 		if _, err := Sweep(t.Context(), job, SweepConfig{Users: []uint{300}, Repeats: 2, Seed: 1}); err == nil ||
 			!strings.Contains(err.Error(), "not of silos or people") {

@@ -91,7 +91,8 @@ func NewPublicJob(spec *task.Spec) (Job, error) {
 		}
 		privacy := &proposal.Forecasts[i].Privacy
 		*privacy = WithParts(*privacy, spec.HasGrants())
-		one := manifest.Part{Leader: int(privacy.ReportBytes), Helper: int(privacy.HelperBytes), Public: int(privacy.PublicBytes)}
+		one := manifest.Part{Leader: int(privacy.ReportBytes), Helper: int(privacy.HelperBytes),
+			Public: int(privacy.PublicBytes)}
 		f.Mechanism.MaxBundle = bundleOf(suite, one, cohort)
 	}
 	if err := validateMinimisers(plan, features, loss); err != nil {
@@ -130,8 +131,9 @@ func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (pl
 		Users: uint64(spec.Schedule.Users), Dim: loss.Parameters(features.Dim()), Algorithm: spec.Schedule.Algorithm,
 		ClipNorm: spec.ClipNorm(), Set: spec.SetDeclaration(), Ridge: spec.Model.Ridge,
 		LossFacts: planning.LossFacts{MeanSmoothness: spec.Model.Smoothness},
-		Epsilon:   spec.Privacy.Epsilon, Delta: spec.Privacy.Delta, Trust: spec.Privacy.Trust, HonestFraction: spec.Privacy.HonestFraction.Fraction,
-		Coin: spec.Privacy.Coin, MaxBits: spec.Privacy.MaxBits, Profile: profile,
+		Epsilon:   spec.Privacy.Epsilon, Delta: spec.Privacy.Delta, Trust: spec.Privacy.Trust,
+		HonestFraction: spec.Privacy.HonestFraction.Fraction,
+		Coin:           spec.Privacy.Coin, MaxBits: spec.Privacy.MaxBits, Profile: profile,
 		Rounds: planning.Rounds{Cohort: uint64(spec.Schedule.Cohort), Minimum: uint64(spec.Schedule.MinimumCohort),
 			MaxRounds: uint64(spec.Schedule.Rounds.Max), FirstCohort: uint64(spec.Schedule.FirstCohort),
 			Interactive: spec.Schedule.Interactive, Continuous: spec.Schedule.Continuous},

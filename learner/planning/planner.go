@@ -48,8 +48,8 @@ type Alternative struct {
 
 // Plan chooses phases, rounds, cohorts, randomizers and the method's constants: by Problem.Practical where it is set,
 // else by minimising the method's risk bound over the number of rounds, with the accountant's real noise for the final
-// choice; schedule.Auto chooses among methods by simulation. It takes up to a few seconds. The error names the field, or
-// tells why the method does not apply or that no cohort meets the privacy target.
+// choice; schedule.Auto chooses among methods by simulation. It takes up to a few seconds. The error names the field,
+// or tells why the method does not apply or that no cohort meets the privacy target.
 func (pl *Planner) Plan(p Problem) (Proposal, error) {
 	if err := p.validateRequest(); err != nil {
 		return Proposal{}, fmt.Errorf("plan: %w", err)

@@ -46,8 +46,8 @@ type Config struct {
 	Observer Observer      // nil observes nothing
 	Logger   *slog.Logger  // nil discards
 	Poll     time.Duration // longest time between looks at the broker where it does not wake; default 1 s
-	// Rest is the longest time between looks for a batch while the broker wakes: the time grows up to it while nothing comes.
-	// Default 15 s.
+	// Rest is the longest time between looks for a batch while the broker wakes: the time grows up to it while nothing
+	// comes. Default 15 s.
 	Rest time.Duration
 	// Patience bounds the search for a record that must exist, before it counts as lost: a replica that lags
 	// may have answered. Default 15 s.

@@ -86,9 +86,9 @@ func (s *Service) endsAfter(r uint64, p past) bool {
 	return asked && r > p.decided
 }
 
-// awaitBatch waits for the batch of the announced round; it returns false if the round must be given up.
-// Meanwhile it checks that the records that the batch will answer still exist. What stands there and is not the stage's
-// decides nothing: the wait goes on, and says so once. The Close that follows a batch wakes; a wake may be lost, and a batch
+// awaitBatch waits for the batch of the announced round; it returns false if the round must be given up. Meanwhile it
+// checks that the records that the batch will answer still exist. What stands there and is not the stage's decides
+// nothing: the wait goes on, and says so once. The Close that follows a batch wakes; a wake may be lost, and a batch
 // may stand without its Close.
 func (s *Service) awaitBatch(ctx context.Context, c *core) (stream.Message, bool, error) {
 	around := lookout{next: time.Now().Add(lookEvery)}

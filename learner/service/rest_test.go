@@ -36,8 +36,8 @@ func (c *counted) Watch(ctx context.Context, task stream.Task) (<-chan stream.Wa
 	return c.Records.Watch(ctx, task)
 }
 
-// TestRest: while nobody reports the learner looks rarely; the Close after a batch wakes it at once, and a batch whose wake
-// was lost is found within Rest. Without wakes, and where reads fail, it looks as often as Poll.
+// TestRest: while nobody reports the learner looks rarely; the Close after a batch wakes it at once, and a batch whose
+// wake was lost is found within Rest. Without wakes, and where reads fail, it looks as often as Poll.
 func TestRest(t *testing.T) {
 	const idle = 30 * time.Minute
 	people := newCast(t)
@@ -49,8 +49,10 @@ func TestRest(t *testing.T) {
 		least, most int           // looks while idle
 		late        time.Duration // after the batch stands, at most
 	}{
-		{what: "a batch and its Close", closes: true, least: int(idle / (15 * time.Second)), most: 2 * int(idle/(15*time.Second)) * 5 / 4},
-		{what: "a lost wake", least: int(idle / (15 * time.Second)), most: 2 * int(idle/(15*time.Second)) * 5 / 4, late: 15 * time.Second},
+		{what: "a batch and its Close", closes: true, least: int(idle / (15 * time.Second)),
+			most: 2 * int(idle/(15*time.Second)) * 5 / 4},
+		{what: "a lost wake", least: int(idle / (15 * time.Second)), most: 2 * int(idle/(15*time.Second)) * 5 / 4,
+			late: 15 * time.Second},
 		{what: "no wakes", watch: func(context.Context) (<-chan stream.Wake, error) { return nil, errors.New("none") },
 			least: int(idle / time.Second), most: 2*int(idle/time.Second) + 2, late: time.Second},
 		{what: "wakes that ended", watch: func(context.Context) (<-chan stream.Wake, error) {
@@ -58,7 +60,8 @@ func TestRest(t *testing.T) {
 			close(ended)
 			return ended, nil
 		}, least: int(idle / time.Second), most: 2*int(idle/time.Second) + 2, late: time.Second},
-		{what: "reads that fail", failed: true, least: int(idle / time.Second), most: 2*int(idle/time.Second) + 2, late: time.Second},
+		{what: "reads that fail", failed: true, least: int(idle / time.Second), most: 2*int(idle/time.Second) + 2,
+			late: time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, people, 4)
@@ -83,7 +86,8 @@ func TestRest(t *testing.T) {
 			since := time.Now()
 			w.put(ctx, name.Batch(1), w.sign(w.stage, w.batch(round, hash, cohort)))
 			if c.closes {
-				w.put(ctx, name.Close(1, 1), w.sign(w.stage, &wire.Close{Version: stream.Version, TaskHash: round.TaskHash, Round: 1, Attempt: 1,
+				w.put(ctx, name.Close(1, 1), w.sign(w.stage, &wire.Close{Version: stream.Version, TaskHash: round.TaskHash,
+					Round: 1, Attempt: 1,
 					ManifestHash: hash[:], BatchHash: hash[:]}))
 			}
 			if err := <-over; !errors.Is(err, context.Canceled) {

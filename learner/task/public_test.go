@@ -181,8 +181,9 @@ func FuzzParsePublic(f *testing.F) {
 	})
 }
 
-// TestScalesBesideAPublicModel: a declaration with a public model whose file is not read yet, and too few scales, is read
-// without a panic, as devices read what others sign, and refused once the file is there. An empty list of scales is none.
+// TestScalesBesideAPublicModel: a declaration with a public model whose file is not read yet, and too few scales, is
+// read without a panic, as devices read what others sign, and refused once the file is there. An empty list of scales
+// is none.
 func TestScalesBesideAPublicModel(t *testing.T) {
 	for _, features := range []string{`"scales":[1]`, `"precondition":{"second_moments":[1],"damping":1}`} {
 		model := samplePublic()
@@ -202,7 +203,8 @@ func TestScalesBesideAPublicModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		empty := strings.Replace(strings.Replace(declared, features, `"scales":[]`, 1), `"public":"`+hashText(file)+`",`, "", 1)
+		empty := strings.Replace(strings.Replace(declared, features, `"scales":[]`, 1), `"public":"`+hashText(file)+`",`, "",
+			1)
 		if _, err := ParseCanonical([]byte(empty)); err == nil || !strings.Contains(err.Error(), "canonical") {
 			t.Errorf("an empty list of scales: %v", err)
 		}

@@ -36,7 +36,8 @@ func TestDefaultsOfSilos(t *testing.T) {
 			t.Errorf("%s: %+v, %+v, honest %s", trust, o, s.Schedule, s.Privacy.HonestFraction)
 		}
 	}
-	if s := mustParse(t, hospitals, "silo.reports=3", "privacy.trust=shuffle"); s.Privacy.HonestFraction.String() != "2/3" {
+	if s := mustParse(t, hospitals, "silo.reports=3",
+		"privacy.trust=shuffle"); s.Privacy.HonestFraction.String() != "2/3" {
 		t.Errorf("honest share of three silos: %s", s.Privacy.HonestFraction)
 	}
 	if s := mustParse(t, hospitals, "schedule.users=32000", "silo.reports=7",

@@ -30,9 +30,9 @@ type Spec struct {
 
 	Model   Model   `json:"model"`
 	Privacy Privacy `json:"privacy"`
-	// Grants is pass where each report has a token of an issuer, who knows the people and gives each of them one, or none, the
-	// default. IssuerKey is the issuer's public key, of this task alone, in base64: ingest keygen issuer prints it. Planning
-	// and simulating need none.
+	// Grants is pass where each report has a token of an issuer, who knows the people and gives each of them one, or none,
+	// the default. IssuerKey is the issuer's public key, of this task alone, in base64: ingest keygen issuer prints it.
+	// Planning and simulating need none.
 	Grants    string   `json:"grants,omitempty"`
 	IssuerKey string   `json:"issuer_key,omitempty"`
 	User      *User    `json:"user,omitempty"` // with privacy.unit user

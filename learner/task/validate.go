@@ -42,7 +42,8 @@ func (s *Spec) Validate() error {
 		return err
 	}
 	for _, check := range []func() error{
-		s.validatePlan, s.validateEvents, s.validateFeatures, s.validateModel, s.validateLabel, s.validateLoss, s.validatePrivacy, s.validateUser,
+		s.validatePlan, s.validateEvents, s.validateFeatures, s.validateModel, s.validateLabel, s.validateLoss,
+		s.validatePrivacy, s.validateUser,
 		s.validateSilo, s.validateGrants, s.validateSchedule, s.validateBound, s.validateValidation, s.validateState,
 	} {
 		if err := check(); err != nil {
@@ -52,8 +53,8 @@ func (s *Spec) Validate() error {
 	return nil
 }
 
-// validateLeaves refuses numbers that are not finite, choices without a word and text that is not UTF-8, anywhere in the
-// declaration. (Text that is not UTF-8 has no JSON, so the canonical form would change it.)
+// validateLeaves refuses numbers that are not finite, choices without a word and text that is not UTF-8, anywhere in
+// the declaration. (Text that is not UTF-8 has no JSON, so the canonical form would change it.)
 func validateLeaves(path string, v reflect.Value) error {
 	if v.Type() == reflect.TypeFor[File]() || v.Type() == reflect.TypeFor[Public]() ||
 		v.Type() == reflect.TypeFor[HonestFraction]() {

@@ -49,8 +49,8 @@ func changed(rng *rand.Rand, text string) string {
 	return text
 }
 
-// TestDeclarationsInTypeScript: the device in TypeScript that checks declarations whole takes those that ParseCanonical takes,
-// of random tasks and of shipped ones, as they are and changed in a value or two.
+// TestDeclarationsInTypeScript: the device in TypeScript that checks declarations whole takes those that ParseCanonical
+// takes, of random tasks and of shipped ones, as they are and changed in a value or two.
 func TestDeclarationsInTypeScript(t *testing.T) {
 	tasks, changes := 80, 60
 	if longtest.Run(t, "300,000 declarations instead of 5,000") {
@@ -73,7 +73,8 @@ func TestDeclarationsInTypeScript(t *testing.T) {
 		t.Fatal(err, files)
 	}
 	for _, f := range files {
-		for _, sets := range [][]string{nil, {"grants=pass", "issuer_key=" + IssuerKeyText(make([]byte, IssuerKeySize))}, {"schedule.continuous=adaptive"},
+		for _, sets := range [][]string{nil, {"grants=pass", "issuer_key=" + IssuerKeyText(make([]byte, IssuerKeySize))},
+			{"schedule.continuous=adaptive"},
 			{"privacy.unit=user", "user={column: who, items: 4, wait: 90s}"}} {
 			if _, err := os.Stat(f); err != nil {
 				t.Fatal(err)

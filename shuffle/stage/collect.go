@@ -90,9 +90,9 @@ type passing struct {
 	until   time.Time
 }
 
-// passOn returns the phase that opens an attempt after one under which stands what this stage did not sign: at once where
-// that was the first in a row, after longer each time from then on. A broker that shows such records under every number
-// keeps nobody busy.
+// passOn returns the phase that opens an attempt after one under which stands what this stage did not sign: at once
+// where that was the first in a row, after longer each time from then on. A broker that shows such records under every
+// number keeps nobody busy.
 func passOn(e *environment, r round, number stream.Attempt, now time.Time) (phase, error) {
 	e.foreign++
 	if e.foreign == 1 {
@@ -152,8 +152,8 @@ const (
 	mostHalves = 3
 )
 
-// idle returns the time until the next look at the records: a period, or more of them where no report came for some looks
-// and the broker announces records.
+// idle returns the time until the next look at the records: a period, or more of them where no report came for some
+// looks and the broker announces records.
 func (p *collecting) idle() time.Duration {
 	came := p.backlog.examined != p.seen
 	p.seen = p.backlog.examined

@@ -69,7 +69,8 @@ func (f *fetcher) ask(ctx context.Context, prefetch int, room uint64, timeout, s
 	}()
 }
 
-// wait waits until a time for the fetch that is under way, or for something on wake; open is false where wake is closed.
+// wait waits until a time for the fetch that is under way, or for something on wake; open is false where wake is
+// closed.
 func (f *fetcher) wait(ctx context.Context, until time.Time, wake <-chan stream.Wake) (woken, open bool, err error) {
 	if f.flight == nil {
 		return false, true, nil

@@ -14,8 +14,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestPanicErases: a stage that panics while it collects, in Run, in a worker or beside Run, leaves neither key nor totals
-// to a process that catches it and goes on, and its lease runs out: the next life counts another attempt.
+// TestPanicErases: a stage that panics while it collects, in Run, in a worker or beside Run, leaves neither key nor
+// totals to a process that catches it and goes on, and its lease runs out: the next life counts another attempt.
 func TestPanicErases(t *testing.T) {
 	var none []int
 	fault := func() { none[len(none)+2]++ }
@@ -46,7 +46,8 @@ func TestPanicErases(t *testing.T) {
 			w.get(ctx, w.name.Stage())
 			w.announce(ctx)
 			time.Sleep(3 * time.Second)
-			if _, err := w.broker.Publish(ctx, []stream.Outgoing{{Subject: w.name.Report(1, 1), ID: randomID(), Data: []byte("x")}}); err != nil {
+			if _, err := w.broker.Publish(ctx, []stream.Outgoing{{Subject: w.name.Report(1, 1), ID: randomID(),
+				Data: []byte("x")}}); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Minute)

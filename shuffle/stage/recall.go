@@ -17,9 +17,9 @@ import (
 var ErrHidden = errors.New("the broker does not show all tokens that were counted")
 
 // recalling reads the lists of tokens of all rounds before one that is about to be worked on, from where this process
-// stopped reading, and compares them with the batch of the round before. The batch alone tells which of them count: those
-// that its chain leads back to. What else stands there, of a process that died before its batch and perhaps among its
-// lists, or of nobody of ours, is passed over. Nothing is kept before all of it agrees.
+// stopped reading, and compares them with the batch of the round before. The batch alone tells which of them count:
+// those that its chain leads back to. What else stands there, of a process that died before its batch and perhaps among
+// its lists, or of nobody of ours, is passed over. Nothing is kept before all of it agrees.
 //
 // What is not found may be hidden by a replica that lags, so it is looked for again for a while.
 type recalling struct {
@@ -43,8 +43,8 @@ type listed struct {
 }
 
 // take returns the phase that works on a round: where there are tokens, the lists before it come first. A round whose
-// tokens are known, because a replica that lags shows it as the newest, has its claim and its batch, which are waited for;
-// it is not opened again (knows).
+// tokens are known, because a replica that lags shows it as the newest, has its claim and its batch, which are waited
+// for; it is not opened again (knows).
 func (e *environment) take(r round) phase {
 	if e.tokens == nil || e.tokens.next >= r.number {
 		return e.work(r)
@@ -132,8 +132,8 @@ func (p *recalling) covered(chain grant.Chain) (out []counted, fits bool) {
 	return out, chain == p.tokens.chain
 }
 
-// list takes a list, and reports whether it is one, of no more tokens than a round of its step counts, and goes on where
-// the one before it ended.
+// list takes a list, and reports whether it is one, of no more tokens than a round of its step counts, and goes on
+// where the one before it ended.
 func (p *recalling) list(data []byte) bool {
 	l, err := grant.ParseList(data, p.k)
 	if err != nil || l.Spent > p.tokens.most(l.Step) {
@@ -182,7 +182,8 @@ func (p *spending) String() string {
 func (p *spending) abandon() { p.release.erase() }
 
 func (p *spending) next(time.Time) effects {
-	return effects{call: put, subject: p.Task.Spent(p.release.round.number, p.k), data: p.release.lists[p.k-1], needs: bound}
+	return effects{call: put, subject: p.Task.Spent(p.release.round.number, p.k), data: p.release.lists[p.k-1],
+		needs: bound}
 }
 
 func (p *spending) handle(now time.Time, did effects, r result) (phase, error) {

@@ -93,8 +93,8 @@ func TestSpentTwiceInARound(t *testing.T) {
 	})
 }
 
-// TestSpentTwiceInTwoRounds: who was counted in round 1 is refused in round 2, also by a process that started since, and
-// by one that stood by.
+// TestSpentTwiceInTwoRounds: who was counted in round 1 is refused in round 2, also by a process that started since,
+// and by one that stood by.
 func TestSpentTwiceInTwoRounds(t *testing.T) {
 	for _, restarts := range []bool{false, true} {
 		t.Run(fmt.Sprint(restarts), func(t *testing.T) {
@@ -125,8 +125,8 @@ func TestSpentTwiceInTwoRounds(t *testing.T) {
 	}
 }
 
-// TestBundleWithBadTokens: in a bundle the users whose tokens do not count are refused alone, and the counts of the others
-// are added as they stand.
+// TestBundleWithBadTokens: in a bundle the users whose tokens do not count are refused alone, and the counts of the
+// others are added as they stand.
 func TestBundleWithBadTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 4, spares: 1, bundle: 4, suite: wire.Suite_SUITE_X25519, grants: true})
@@ -274,10 +274,11 @@ func (h *hiding) Get(ctx context.Context, subject string) (stream.Message, error
 	return h.Records.Get(ctx, subject)
 }
 
-// TestHiddenLists: a stage that starts, and is shown not all lists, opens nothing and ends with an error; where a replica
-// only lagged it goes on.
+// TestHiddenLists: a stage that starts, and is shown not all lists, opens nothing and ends with an error; where a
+// replica only lagged it goes on.
 func TestHiddenLists(t *testing.T) {
-	for hidden, lags := range map[string]bool{".spent.1.1": false, ".spent.2.1": false, ".batch.2": false, ".spent.1.1 lags": true} {
+	for hidden, lags := range map[string]bool{".spent.1.1": false, ".spent.2.1": false, ".batch.2": false,
+		".spent.1.1 lags": true} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, plan{rounds: 3, cohort: 2, grants: true})
 			w.announce(t.Context())
@@ -349,16 +350,17 @@ func TestForgedLists(t *testing.T) {
 		"a part of the newest":       {map[stream.Round][]byte{1: one, 3: part}, s1, []byte{1}},
 		"more than a round has":      {map[stream.Round][]byte{1: one, 2: more, 3: three}, s3, []byte{1, 3}},
 		"garbage of a void round":    {map[stream.Round][]byte{1: one, 2: []byte("garbage"), 3: three}, s3, []byte{1, 3}},
-		"another of a void round":    {map[stream.Round][]byte{1: one, 2: list(first, 1, spent(2)), 3: three}, s3, []byte{1, 3}},
-		"a stranger's of one":        {map[stream.Round][]byte{1: one, 2: list(s3, 1, spent(2)), 3: three}, s3, []byte{1, 3}},
-		"none yet":                   {nil, first, []byte{}},
-		"another one":                {map[stream.Round][]byte{1: list(first, 1, spent(2)), 3: three}, s3, nil},
-		"another step":               {map[stream.Round][]byte{1: one, 3: list(s1, 3, spent(3))}, s3, nil},
-		"another chain":              {map[stream.Round][]byte{1: list(s1, 1, spent(1)), 3: three}, s3, nil},
-		"garbage":                    {map[stream.Round][]byte{1: []byte("garbage")}, s3, nil},
-		"the first is gone":          {map[stream.Round][]byte{3: three}, s3, nil},
-		"the last is gone":           {map[stream.Round][]byte{1: one}, s3, nil},
-		"two are gone":               {nil, s3, nil},
+		"another of a void round": {map[stream.Round][]byte{1: one, 2: list(first, 1, spent(2)), 3: three}, s3,
+			[]byte{1, 3}},
+		"a stranger's of one": {map[stream.Round][]byte{1: one, 2: list(s3, 1, spent(2)), 3: three}, s3, []byte{1, 3}},
+		"none yet":            {nil, first, []byte{}},
+		"another one":         {map[stream.Round][]byte{1: list(first, 1, spent(2)), 3: three}, s3, nil},
+		"another step":        {map[stream.Round][]byte{1: one, 3: list(s1, 3, spent(3))}, s3, nil},
+		"another chain":       {map[stream.Round][]byte{1: list(s1, 1, spent(1)), 3: three}, s3, nil},
+		"garbage":             {map[stream.Round][]byte{1: []byte("garbage")}, s3, nil},
+		"the first is gone":   {map[stream.Round][]byte{3: three}, s3, nil},
+		"the last is gone":    {map[stream.Round][]byte{1: one}, s3, nil},
+		"two are gone":        {nil, s3, nil},
 	} {
 		s := w.new(w.config())
 		if err := s.enlist(&stream.Message{Subject: w.name.Task(), Data: w.sign(w.learner, w.task)}); err != nil {

@@ -55,8 +55,8 @@ func (o Options) pebble(fs vfs.FS, lock *pebble.Lock, f *failure) *pebble.Option
 			BackgroundError: func(err error) { f.Fatalf("background work: %v", err) },
 		},
 	}
-	// Without the ticker that looks at each open database ten times a second. It grants a compaction that waits for another
-	// one, which the end of that other one does too; where none runs, none waits.
+	// Without the ticker that looks at each open database ten times a second. It grants a compaction that waits for
+	// another one, which the end of that other one does too; where none runs, none waits.
 	opts.Experimental.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
 	opts.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
 	return opts

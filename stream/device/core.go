@@ -59,8 +59,8 @@ func (c *core) room() int {
 	return min(int(min(places, uint64(c.chunk))), c.settings.MaxInFlight-c.uplink.sending-c.queue.seats.taken())
 }
 
-// mostUngranted bounds the events that wait for a token: an issuer is asked for them on one tick, and signs about 300 a second
-// and core.
+// mostUngranted bounds the events that wait for a token: an issuer is asked for them on one tick, and signs about 300 a
+// second and core.
 const mostUngranted = 4096
 
 // places returns the number of further events that may draw for the newest attempt: a client offers a round as
@@ -181,8 +181,8 @@ func apart(users, events uint64, most time.Duration) time.Duration {
 	return time.Duration(min(seconds*float64(time.Second), float64(most)))
 }
 
-// alarms returns the times at which the passing of time gives the loop something to do: an event joins or asks again, or
-// an outcome is read.
+// alarms returns the times at which the passing of time gives the loop something to do: an event joins or asks again,
+// or an outcome is read.
 func (c *core) alarms(now time.Time) (at []time.Time) {
 	if due, ok := c.queue.due(c.rounds.newest, now); ok && c.rounds.joinable() && c.uplink.refusals.wait == 0 {
 		if least := now.Add(joinEvery); due.Before(least) {

@@ -24,8 +24,8 @@ func (s tornStore) Write(all []grants.Grant) error {
 	return errors.Join(s.Store.Write(all[:min(s.keeps, len(all))]), errors.New("the machine went down"))
 }
 
-// TestTokenIsKeptWhereItIsGiven: an event that is given the token of a device of one person finds it in the store after a
-// restart, wherever a write was torn before: it may have been charged.
+// TestTokenIsKeptWhereItIsGiven: an event that is given the token of a device of one person finds it in the store after
+// a restart, wherever a write was torn before: it may have been charged.
 func TestTokenIsKeptWhereItIsGiven(t *testing.T) {
 	issuer := granttest.New(t, stream.Hash{3})
 	of, token := issuer.Tokens, issuer.Token(1)
@@ -33,7 +33,8 @@ func TestTokenIsKeptWhereItIsGiven(t *testing.T) {
 		for _, comesAgain := range []bool{true, false} {
 			store := grants.NewMemoryStore()
 			request := grant.Request{Nonce: [grant.NonceSize]byte(token)}
-			if err := store.Write([]grants.Grant{{Key: keptAs(of, ownDraws), Request: request, Drawn: true, Token: token}}); err != nil {
+			if err := store.Write([]grants.Grant{{Key: keptAs(of, ownDraws), Request: request, Drawn: true,
+				Token: token}}); err != nil {
 				t.Fatal(err)
 			}
 			with := func(s grants.Store) *granting { return newGranting(grants.Login{}, s, slog.New(slog.DiscardHandler)) }

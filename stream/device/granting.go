@@ -18,14 +18,14 @@ import (
 	"github.com/panlearn/panlearn/stream/grant"
 )
 
-// A granting gets the tokens of events in goroutines of the courier's: looked up, or drawn, stored, and asked for, the same
-// message until the issuer has answered. An event without a token waits outside of the queue: it asks for no place, draws
-// nothing and is charged nothing.
+// A granting gets the tokens of events in goroutines of the courier's: looked up, or drawn, stored, and asked for, the
+// same message until the issuer has answered. An event without a token waits outside of the queue: it asks for no
+// place, draws nothing and is charged nothing.
 //
-// When an issuer is asked tells it nothing of what came when, beyond the second. Of one person (grants.Personal) it is asked
-// once the device agreed to the task, whether or not an event ever comes, and the first event has the token (personal.go). Of
-// people whom a gateway names it is asked on ticks, all at once that came since the last one, in the order of hashes: their
-// reports leave in the order in which they came, which issuer and stage would have in common.
+// When an issuer is asked tells it nothing of what came when, beyond the second. Of one person (grants.Personal) it is
+// asked once the device agreed to the task, whether or not an event ever comes, and the first event has the token
+// (personal.go). Of people whom a gateway names it is asked on ticks, all at once that came since the last one, in the
+// order of hashes: their reports leave in the order in which they came, which issuer and stage would have in common.
 type granting struct {
 	source grants.Source
 	store  grants.Store
@@ -79,10 +79,10 @@ func (e *event) named() string {
 	return hex.EncodeToString(e.record.Key[:])
 }
 
-// keptAs returns the key under which a store keeps what is drawn for an event in one task under one issuer's key: 16 bytes
-// of SHA-256 of a label, the token input of a nonce of zeros, and the event's key. A store may be given another task, where it
-// is shared, or outlived the participations: with the same draws the issuer would see two messages of one blinding, which tell
-// it whose the token is as soon as anybody shows it one.
+// keptAs returns the key under which a store keeps what is drawn for an event in one task under one issuer's key: 16
+// bytes of SHA-256 of a label, the token input of a nonce of zeros, and the event's key. A store may be given another
+// task, where it is shared, or outlived the participations: with the same draws the issuer would see two messages of
+// one blinding, which tell it whose the token is as soon as anybody shows it one.
 func keptAs(of *grant.Task, key participation.Key) (kept participation.Key) {
 	h := sha256.New()
 	h.Write([]byte("panlearn grant kept\x00"))
@@ -98,8 +98,8 @@ func errNobody() error {
 		"control characters")
 }
 
-// come has events wait for their tokens, in the order in which it is called. It reports whether request has to be called for
-// them and for all that come until it looks.
+// come has events wait for their tokens, in the order in which it is called. It reports whether request has to be
+// called for them and for all that come until it looks.
 func (g *granting) come(events []*event) (isFirst bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -155,9 +155,10 @@ func (g *granting) insist(ctx context.Context, of *grant.Task, events []*event, 
 	}
 }
 
-// once looks up, draws, stores and asks. It returns what became of events, in their order, and those that have no answer;
-// after an error of the store all of these.
-func (g *granting) once(ctx context.Context, of *grant.Task, events []*event) (told []granted, left []*event, err error) {
+// once looks up, draws, stores and asks. It returns what became of events, in their order, and those that have no
+// answer; after an error of the store all of these.
+func (g *granting) once(ctx context.Context, of *grant.Task, events []*event) (told []granted, left []*event,
+	err error) {
 	keys := make([]participation.Key, len(events))
 	for i, e := range events {
 		keys[i] = keptAs(of, e.record.Key)
@@ -241,8 +242,8 @@ func (g *granting) ask(ctx context.Context, of *grant.Task, events []*event, kno
 	return refused, signed, nil
 }
 
-// line adds events to those that wait for a round: at once where the task has no tokens or theirs are known, else once they
-// have one.
+// line adds events to those that wait for a round: at once where the task has no tokens or theirs are known, else once
+// they have one.
 func (c *core) line(events ...*event) {
 	var without []*event
 	for _, e := range events {

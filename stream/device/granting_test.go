@@ -79,8 +79,8 @@ func (g *granting) demand(ctx context.Context, of *grant.Task, events []*event) 
 	}
 }
 
-// TestAsksWithOneMessage: a device whose issuer's answer is lost, before or after a restart, asks with the same message, and
-// has its token; one that lost its store is refused; an answer that is no signature is none.
+// TestAsksWithOneMessage: a device whose issuer's answer is lost, before or after a restart, asks with the same
+// message, and has its token; one that lost its store is refused; an answer that is no signature is none.
 func TestAsksWithOneMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		signer := granttest.Signer(t)
@@ -172,8 +172,8 @@ func TestDrawsOfOneTask(t *testing.T) {
 	}
 }
 
-// TestGatewayAsksOnTicks: an issuer learns of a gateway's people neither when within a second they came nor in which order, in
-// which their reports stand, and is asked once for all of a tick.
+// TestGatewayAsksOnTicks: an issuer learns of a gateway's people neither when within a second they came nor in which
+// order, in which their reports stand, and is asked once for all of a tick.
 func TestGatewayAsksOnTicks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		signer := granttest.Signer(t)
@@ -182,7 +182,8 @@ func TestGatewayAsksOnTicks(t *testing.T) {
 			t.Fatal(err)
 		}
 		var orders [][]string
-		for _, names := range [][]string{{"ann", "bob", "carl", "dora"}, {"dora", "carl", "bob", "ann"}, {"bob", "dora", "ann", "carl"}} {
+		for _, names := range [][]string{{"ann", "bob", "carl", "dora"}, {"dora", "carl", "bob", "ann"},
+			{"bob", "dora", "ann", "carl"}} {
 			c := &clerk{t: t, signer: signer, of: of, store: grants.NewMemoryStore(), given: map[string][]byte{}}
 			g := newGranting(c, c.store, slog.New(slog.DiscardHandler))
 			for i, name := range names {

@@ -43,15 +43,16 @@ func (d *desk) Sign(_ context.Context, asks []tokens.Ask) ([]tokens.Answer, erro
 func peopleOf(names []string) iter.Seq2[task.Row, error] {
 	return func(yield func(task.Row, error) bool) {
 		for i, name := range names {
-			if !yield(task.Row{Line: int64(i) + 1, Number: int64(i), Key: name, Index: []int32{int32(i % 3)}, Value: []float64{1}, Label: "1"}, nil) {
+			if !yield(task.Row{Line: int64(i) + 1, Number: int64(i), Key: name, Index: []int32{int32(i % 3)},
+				Value: []float64{1}, Label: "1"}, nil) {
 				return
 			}
 		}
 	}
 }
 
-// TestNamesOfNobody: events under keys that the issuer takes for no person's names are refused, and keep nobody waiting, though
-// they are more than a gateway asks for at once.
+// TestNamesOfNobody: events under keys that the issuer takes for no person's names are refused, and keep nobody
+// waiting, though they are more than a gateway asks for at once.
 func TestNamesOfNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 2, cohort: 4, sealed: true, grants: true})
@@ -76,7 +77,8 @@ func TestNamesOfNobody(t *testing.T) {
 	})
 }
 
-// TestManyPeopleOnATick: on a tick a gateway asks for as many people as the round takes, up to a bound, so that it can fill it.
+// TestManyPeopleOnATick: on a tick a gateway asks for as many people as the round takes, up to a bound, so that it can
+// fill it.
 func TestManyPeopleOnATick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const people = 3000

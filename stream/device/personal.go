@@ -24,8 +24,8 @@ type personal struct {
 // otherwise, the kept key of the event that has the token. No event has them, for keys of events are hashes.
 var ownDraws, ownEvent = participation.Key{}, participation.Key{1}
 
-// begin gets the token of a device of one person, at once: this is when the device has agreed to the task. It returns at
-// the latest when ctx ends.
+// begin gets the token of a device of one person, at once: this is when the device has agreed to the task. It returns
+// at the latest when ctx ends.
 func (g *granting) begin(ctx context.Context, of *grant.Task) {
 	self := &event{record: participation.Record{Key: ownDraws}}
 	g.insist(ctx, of, []*event{self}, func(told granted) {
@@ -34,8 +34,8 @@ func (g *granting) begin(ctx context.Context, of *grant.Task) {
 	})
 }
 
-// give gives the token of a device of one person, which is known, to the event that has it, or else to the first of those that
-// came, and refuses the others: the stage counts it once.
+// give gives the token of a device of one person, which is known, to the event that has it, or else to the first of
+// those that came, and refuses the others: the stage counts it once.
 func (g *granting) give(of *grant.Task) {
 	g.own.giving.Lock()
 	defer g.own.giving.Unlock()
@@ -48,8 +48,8 @@ func (g *granting) give(of *grant.Task) {
 	}
 }
 
-// giveOne returns the token for an event that is kept under a key, and nil where another one has it. Of a write that is torn
-// the beginning stands: the token is kept under the event's key before it is noted that the event has it.
+// giveOne returns the token for an event that is kept under a key, and nil where another one has it. Of a write that is
+// torn the beginning stands: the token is kept under the event's key before it is noted that the event has it.
 func (g *granting) giveOne(of *grant.Task, kept participation.Key, token []byte) ([]byte, error) {
 	own := keptAs(of, ownEvent)
 	known, err := g.store.Look([]participation.Key{own, keptAs(of, ownDraws)})

@@ -92,9 +92,9 @@ func TestFirstEventHasTheToken(t *testing.T) {
 	}
 }
 
-// TestTokenOfAPersonAtAgreement: a device of one person asks the issuer once, when it has agreed to the task: whether events
-// come, when, and how many, shows in no request. The first event has the token, over restarts; another one is refused, and
-// charged nothing.
+// TestTokenOfAPersonAtAgreement: a device of one person asks the issuer once, when it has agreed to the task: whether
+// events come, when, and how many, shows in no request. The first event has the token, over restarts; another one is
+// refused, and charged nothing.
 func TestTokenOfAPersonAtAgreement(t *testing.T) {
 	for name, c := range map[string]struct {
 		after  time.Duration

@@ -115,8 +115,8 @@ func Connect(c ConnectConfig) (*Conn, error) {
 	return connect(c)
 }
 
-// ConnectInProcess connects to a server in this process, such as package embedded starts. The URL and credentials of the
-// config are not used.
+// ConnectInProcess connects to a server in this process, such as package embedded starts. The URL and credentials of
+// the config are not used.
 func ConnectInProcess(c ConnectConfig, server nats.InProcessConnProvider) (*Conn, error) {
 	c.URL, c.Creds, c.NKey, c.TLSCA, c.TLSCert, c.TLSKey = "", "", "", "", "", ""
 	return connect(c, nats.InProcessServer(server))
@@ -144,7 +144,8 @@ func connect(c ConnectConfig, more ...nats.Option) (*Conn, error) {
 		if unknown := (x509.UnknownAuthorityError{}); errors.As(err, &unknown) {
 			err = fmt.Errorf("%w: %s", err, authorityFix(c.TLSCA))
 		}
-		if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthRevoked) || errors.Is(err, nats.ErrAuthExpired) {
+		if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthRevoked) ||
+			errors.Is(err, nats.ErrAuthExpired) {
 			err = fmt.Errorf("%w: %s", err, credentialsFix(c))
 		}
 		return nil, fmt.Errorf("connect to %s: %w", cmp.Or(at, "the embedded server"), err)

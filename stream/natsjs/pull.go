@@ -86,8 +86,8 @@ func (r *Reader) hangUp() {
 	r.inbox, r.last.left = nil, 0
 }
 
-// Close ends the subscription on which reports come, which otherwise lasts as long as the connection. No Fetch may be under
-// way.
+// Close ends the subscription on which reports come, which otherwise lasts as long as the connection. No Fetch may be
+// under way.
 func (r *Reader) Close() { r.hangUp() }
 
 // message returns the next message: one that has arrived, or that comes until the context ends or the last pull should

@@ -52,8 +52,8 @@ func (s *site) waiting(n int) {
 	}
 }
 
-// TestPollsAreBounded: one address may wait so many times and all together so many; one more is told to come again, and a
-// record wakes all who wait. A header counts where it is named, and its last address alone.
+// TestPollsAreBounded: one address may wait so many times and all together so many; one more is told to come again, and
+// a record wakes all who wait. A header counts where it is named, and its last address alone.
 func TestPollsAreBounded(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		s := newSite(t, func(c *relay.Config) {
@@ -116,8 +116,8 @@ func (b *slowBroker) Get(ctx context.Context, subject string) (stream.Message, e
 	return b.Broker.Get(ctx, subject)
 }
 
-// TestReadsAreBounded: one address may read so many records by name at a time, by name or by hash alike; others still may,
-// and so may the same address when an answer is out.
+// TestReadsAreBounded: one address may read so many records by name at a time, by name or by hash alike; others still
+// may, and so may the same address when an answer is out.
 func TestReadsAreBounded(t *testing.T) {
 	slow := &slowBroker{asked: make(chan struct{}, 4), answer: make(chan struct{})}
 	s := newSite(t, func(c *relay.Config) {
@@ -277,7 +277,8 @@ func TestInventedTasks(t *testing.T) {
 			t.Errorf("%s of a task that is not served: %d", path, got.Code)
 		}
 	}
-	if got := one.do(one.request(http.MethodPost, "reports", report(100))); got.Code != http.StatusNotFound || one.stored() != 0 {
+	if got := one.do(one.request(http.MethodPost, "reports", report(100))); got.Code != http.StatusNotFound ||
+		one.stored() != 0 {
 		t.Errorf("a report of a task that is not served: %d", got.Code)
 	}
 }

@@ -32,11 +32,12 @@ func VerifyRecord(record stream.Message, pinned ed25519.PublicKey, task stream.H
 	return body, nil
 }
 
-// Enveloped reports whether bytes decode as a signed message of this version; it verifies no signature. A version in the
-// envelope is no word of a writer, because the signature is not over it.
+// Enveloped reports whether bytes decode as a signed message of this version; it verifies no signature. A version in
+// the envelope is no word of a writer, because the signature is not over it.
 func Enveloped(signed []byte) bool { return stream.Unmarshal(signed, new(wire.Signed)) == nil }
 
-// ErrNotWritten means that a record is not what the holder of the pinned key wrote to its subject: the broker, or somebody
-// with its rights, shows something else. It says nothing of what was written. What the holder of the key wrote there for
-// another task is another error: waiting does not change it, and an operator has to see which streams these are.
+// ErrNotWritten means that a record is not what the holder of the pinned key wrote to its subject: the broker, or
+// somebody with its rights, shows something else. It says nothing of what was written. What the holder of the key wrote
+// there for another task is another error: waiting does not change it, and an operator has to see which streams these
+// are.
 var ErrNotWritten = errors.New("holds what its writer did not write for this task")

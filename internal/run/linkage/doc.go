@@ -1,8 +1,9 @@
-// Package linkage audits what the parties of a task with tokens see of the same people: it runs a round of a few people with
-// all real roles, keeps what issuer, relay, broker and stage each see, and looks for what two of them have in common.
+// Package linkage audits what the parties of a task with tokens see of the same people: it runs a round of a few people
+// with all real roles, keeps what issuer, relay, broker and stage each see, and looks for what two of them have in
+// common.
 //
-// It promises one direction only. A link that is found is one: a value that stands for one person at one party stands in
-// another party's view. That none is found says that none of the kinds was there that package looks for:
+// It promises one direction only. A link that is found is one: a value that stands for one person at one party stands
+// in another party's view. That none is found says that none of the kinds was there that package looks for:
 //
 //  1. eight bytes, which no other person has in common with this one, that stand in both views as they are, in hexadecimal, in
 //     base64 at any offset, or in a SHA-2 hash of something that the party saw; of letters sixteen;

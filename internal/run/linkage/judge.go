@@ -28,7 +28,8 @@ func (s *scene) judge(ctx context.Context) (Report, error) {
 	}
 	var tokens [][]byte
 	var messages []asked
-	asker, front, carried, placed := view{party: "issuer"}, view{party: "relay"}, view{party: "broker"}, view{party: "a request for a place"}
+	asker, front, carried, placed := view{party: "issuer"}, view{party: "relay"}, view{party: "broker"},
+		view{party: "a request for a place"}
 	spent, opened := view{party: "the lists at the broker"}, view{party: "stage"}
 	for _, p := range s.people {
 		token := p.kept.token
@@ -66,10 +67,12 @@ func (s *scene) judge(ctx context.Context) (Report, error) {
 		spent.of = append(spent.of, []value{{"a hash", h[:]}})
 	}
 	if len(s.messages) < People || len(placed.of[0]) == 0 {
-		return Report{}, fmt.Errorf("%d reports of %d people, %d requests for places", len(s.messages), People, len(placed.of[0]))
+		return Report{}, fmt.Errorf("%d reports of %d people, %d requests for places", len(s.messages), People,
+			len(placed.of[0]))
 	}
 	ofAsker, ofStage := indexOf(asker), indexOf(opened)
-	r := Report{People: People, Pass: true, Pairs: []Pair{ofAsker.common(front), ofAsker.common(carried), ofAsker.common(spent),
+	r := Report{People: People, Pass: true, Pairs: []Pair{ofAsker.common(front), ofAsker.common(carried),
+		ofAsker.common(spent),
 		ofAsker.common(opened), shared(key, messages, tokens), ofStage.common(front), ofStage.common(carried),
 		indexOf(placed).common(carried)}}
 	for _, p := range r.Pairs {
@@ -80,7 +83,8 @@ func (s *scene) judge(ctx context.Context) (Report, error) {
 
 // atStage returns what a stage sees of a person, or computes of it.
 func atStage(of *grant.Task, key *issuerKey, token []byte, spent grant.Hash) ([]value, error) {
-	saw := []value{{"the token", token}, {"what the token's signature signs", key.bytes(key.signed(token))}, {"the hash in a list", spent[:]}}
+	saw := []value{{"the token", token}, {"what the token's signature signs", key.bytes(key.signed(token))},
+		{"the hash in a list", spent[:]}}
 	nonce := [grant.NonceSize]byte(token)
 	for _, seed := range [][32]byte{nonce, sha256.Sum256(nonce[:]), sha256.Sum256(token), {}} {
 		b, err := of.Blind(grant.Request{Nonce: nonce, Blind: seed})

@@ -52,8 +52,8 @@ func tracing(of func(p *person) string) Config {
 	}}
 }
 
-// TestAudit: issuer, relay, broker and stage, as they run, have nothing in common that is of one person; a device that tells
-// two of them something turns the pair red in which it stands.
+// TestAudit: issuer, relay, broker and stage, as they run, have nothing in common that is of one person; a device that
+// tells two of them something turns the pair red in which it stands.
 func TestAudit(t *testing.T) {
 	nonces := func(of grants.Source, store grants.Store) grants.Source {
 		return leaking{of, func([]grants.Ask) string {
@@ -101,8 +101,8 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// TestSpellings: a value is a link in each of the forms of hexadecimal and base64 in which another party may have it, at any
-// offset, and cut.
+// TestSpellings: a value is a link in each of the forms of hexadecimal and base64 in which another party may have it,
+// at any offset, and cut.
 func TestSpellings(t *testing.T) {
 	seen := sha256.Sum256([]byte("what the first party saw"))
 	hashed := sha512.Sum512(seen[:])
@@ -112,8 +112,10 @@ func TestSpellings(t *testing.T) {
 		for before := range 4 {
 			text := append(make([]byte, before), of...)
 			for how, spelled := range map[string][]byte{"as it is": text, "hexadecimal": hex.AppendEncode(nil, text),
-				"hexadecimal in capitals": bytes.ToUpper(hex.AppendEncode(nil, text)), "base64": base64.StdEncoding.AppendEncode(nil, text),
-				"base64 for URLs": base64.URLEncoding.AppendEncode(nil, text), "base64 without padding": base64.RawURLEncoding.AppendEncode(nil, text)} {
+				"hexadecimal in capitals": bytes.ToUpper(hex.AppendEncode(nil, text)),
+				"base64":                  base64.StdEncoding.AppendEncode(nil, text),
+				"base64 for URLs":         base64.URLEncoding.AppendEncode(nil, text),
+				"base64 without padding":  base64.RawURLEncoding.AppendEncode(nil, text)} {
 				if links(spelled) != 1 {
 					t.Errorf("%s behind %d bytes, %s, is no link", name, before, how)
 				}
@@ -126,7 +128,8 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
-// signed returns what an issuer is asked to sign for a request, blinded, and the token that the device makes of its answer.
+// signed returns what an issuer is asked to sign for a request, blinded, and the token that the device makes of its
+// answer.
 func signed(t *testing.T, of *grant.Task, signer *grant.Signer, request grant.Request) (blinded, token []byte) {
 	t.Helper()
 	b, err := of.Blind(request)
@@ -164,15 +167,16 @@ func TestBlindingOfTheNonce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := indexOf(view{of: [][]value{{{"the message", blinded}}}}).common(view{of: [][]value{saw}}).Links; got != links {
+			if got := indexOf(view{of: [][]value{{{"the message",
+				blinded}}}}).common(view{of: [][]value{saw}}).Links; got != links {
 				t.Errorf("seed %d: %d links, want %d", i, got, links)
 			}
 		}
 	}
 }
 
-// TestBadBlinding: messages that were not blinded, by a factor that can be guessed, or by one of two people are links of issuer
-// and stage; those of a device are none.
+// TestBadBlinding: messages that were not blinded, by a factor that can be guessed, or by one of two people are links
+// of issuer and stage; those of a device are none.
 func TestBadBlinding(t *testing.T) {
 	const people = 4
 	signer := granttest.Signer(t)

@@ -76,8 +76,8 @@ type Report struct {
 	Pass   bool   `json:"pass"`
 }
 
-// Run plays a round in a folder of its own, which it removes, and audits it. It returns an error where the round could not
-// be played to its end.
+// Run plays a round in a folder of its own, which it removes, and audits it. It returns an error where the round could
+// not be played to its end.
 func Run(ctx context.Context, c Config) (r Report, err error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -179,10 +179,12 @@ func (s *scene) open(ctx context.Context) (err error) {
 		return err
 	}
 	s.later(func() error { s.conn.Close(); return nil })
-	if _, err := run.Provision(ctx, s.conn, name, run.Streams{Body: s.body, Replicas: 1, MemoryReports: true}); err != nil {
+	if _, err := run.Provision(ctx, s.conn, name, run.Streams{Body: s.body, Replicas: 1,
+		MemoryReports: true}); err != nil {
 		return err
 	}
-	relays, err := relay.New(relay.Config{Broker: &watched{Broker: s.conn, s: s}, PerAddress: 8 * People, Logger: s.Logger})
+	relays, err := relay.New(relay.Config{Broker: &watched{Broker: s.conn, s: s}, PerAddress: 8 * People,
+		Logger: s.Logger})
 	if err != nil {
 		return err
 	}
@@ -195,7 +197,8 @@ func (s *scene) open(ctx context.Context) (err error) {
 		return err
 	}
 	s.later(list.Close)
-	handler, err := issuer.NewHandler(issuer.Config{Key: s.key, List: list, Login: issuer.HeaderLogin(loginHeader), Proxy: new(httpaccess.Access),
+	handler, err := issuer.NewHandler(issuer.Config{Key: s.key, List: list, Login: issuer.HeaderLogin(loginHeader),
+		Proxy:  new(httpaccess.Access),
 		Logger: s.Logger})
 	if err != nil {
 		return err
@@ -360,7 +363,8 @@ func (s *scene) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mixer, err := stage.New(stage.Config{Task: name, Records: s.conn, Reports: reader, PlaceServer: s.conn, Identity: s.stage,
+	mixer, err := stage.New(stage.Config{Task: name, Records: s.conn, Reports: reader, PlaceServer: s.conn,
+		Identity:   s.stage,
 		LearnerKey: s.learner.Public(), Limits: s.conn.Limits(), Logger: s.Logger})
 	if err != nil {
 		return err
@@ -422,8 +426,10 @@ func (s *scene) join() (*person, error) {
 	if s.source != nil {
 		source = s.source(source, p.kept)
 	}
-	p.device, err = device.New(device.Settings{Task: name, Transport: way, Store: participation.NewMemoryStore(), Source: "events",
+	p.device, err = device.New(device.Settings{Task: name, Transport: way, Store: participation.NewMemoryStore(),
+		Source: "events",
 		Grants: source, GrantStore: p.kept, Logger: s.Logger,
-		Policy: consent.Policy{LearnerKey: consent.Fingerprint(s.learner.Public()), StageKey: consent.Fingerprint(s.stage.Public())}})
+		Policy: consent.Policy{LearnerKey: consent.Fingerprint(s.learner.Public()),
+			StageKey: consent.Fingerprint(s.stage.Public())}})
 	return p, err
 }

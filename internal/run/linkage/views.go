@@ -32,9 +32,9 @@ type Pair struct {
 	Because []string `json:"because,omitempty"` // the first links that were found
 }
 
-// Eight bytes in common are a link, or sixteen where all of them are letters of a text, as hexadecimal and base64 have: chance
-// brings as many bits that are random together with a probability below 1e-6 where one view has a million windows and the
-// other ten million.
+// Eight bytes in common are a link, or sixteen where all of them are letters of a text, as hexadecimal and base64 have:
+// chance brings as many bits that are random together with a probability below 1e-6 where one view has a million
+// windows and the other ten million.
 const window, textWindow = 8, 16
 
 // A mark stands for a window.
@@ -43,7 +43,8 @@ type mark [textWindow + 1]byte
 // told bounds how many links a Pair names.
 const told = 4
 
-// spelled returns the forms of a value in which somebody may have put it: as it is, in hexadecimal and base64, and hashed.
+// spelled returns the forms of a value in which somebody may have put it: as it is, in hexadecimal and base64, and
+// hashed.
 func spelled(v []byte) [][]byte {
 	two, three, five := sha256.Sum256(v), sha512.Sum384(v), sha512.Sum512(v)
 	var out [][]byte
@@ -60,7 +61,8 @@ func spelled(v []byte) [][]byte {
 
 // isLetter reports whether hexadecimal or base64 have a byte.
 func isLetter(b byte) bool {
-	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '+' || b == '/' || b == '-' || b == '_' || b == '='
+	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '+' || b == '/' || b == '-' ||
+		b == '_' || b == '='
 }
 
 // plain returns the letter that base64 has where its form for URLs has another one.
@@ -217,7 +219,8 @@ func (k *issuerKey) ratios(all []*big.Int) map[string][2]int {
 	return out
 }
 
-// shared finds people whose messages were blinded by one factor: the quotient of two messages is then that of two tokens.
+// shared finds people whose messages were blinded by one factor: the quotient of two messages is then that of two
+// tokens.
 func shared(key *issuerKey, messages []asked, tokens [][]byte) Pair {
 	p := Pair{One: "issuer, two people", Other: "stage, two tokens"}
 	var blinded, signed []*big.Int

@@ -1,5 +1,5 @@
-// Package many runs one role for many tasks in one process: the option --tasks of `learner run`, `ingest shuffle`, `ingest
-// publish` and `ingest issuer`.
+// Package many runs one role for many tasks in one process: the option --tasks of `learner run`, `ingest shuffle`,
+// `ingest publish` and `ingest issuer`.
 //
 // A [Fleet] follows a [List] of tasks, which changes while it runs, and runs one [Member] for each task on it. A member
 // that fails is shown with its error and started again after a wait, unless trying again mends nothing; then it waits

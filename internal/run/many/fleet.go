@@ -92,8 +92,8 @@ type Seat struct {
 	panicked error
 }
 
-// Caught calls f and returns its error. A panic of f is an error too, which the fleet shows from then on, also of a member
-// that does not return. Whatever a member runs in another goroutine goes through it, or through panics.First.
+// Caught calls f and returns its error. A panic of f is an error too, which the fleet shows from then on, also of a
+// member that does not return. Whatever a member runs in another goroutine goes through it, or through panics.First.
 func (s *Seat) Caught(f func() error) error {
 	err := panics.Caught(f)
 	if errors.As(err, new(*panics.Error)) {

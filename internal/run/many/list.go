@@ -98,13 +98,15 @@ func (f *Folder) Tasks() (entries []Entry, faults []Fault, err error) {
 		}
 		seen[path] = true
 		if err != nil {
-			faults = append(faults, Fault{File: path, Err: errors.New(strings.TrimPrefix(err.Error(), path+": "))}) // File names it
+			faults = append(faults, Fault{File: path, Err: errors.New(strings.TrimPrefix(err.Error(),
+				path+": "))}) // File names it
 		}
 		if now == nil {
 			continue
 		}
 		if other, twice := of[now.Name]; twice {
-			faults = append(faults, Fault{File: path, Err: fmt.Errorf("task %q is declared in %s too, which counts", now.Name, other)})
+			faults = append(faults, Fault{File: path, Err: fmt.Errorf("task %q is declared in %s too, which counts", now.Name,
+				other)})
 			continue
 		}
 		of[now.Name] = path

@@ -17,8 +17,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// TestOddFiles: what a folder may hold beside task files stops no task: pipes, which are not opened, links to nothing, to
-// themselves, to folders and out of the folder, files that nobody may read, names with odd bytes, and large ones.
+// TestOddFiles: what a folder may hold beside task files stops no task: pipes, which are not opened, links to nothing,
+// to themselves, to folders and out of the folder, files that nobody may read, names with odd bytes, and large ones.
 func TestOddFiles(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	list, err := NewFolder(dir)
@@ -35,8 +35,10 @@ func TestOddFiles(t *testing.T) {
 	write(t, dir, "server.yaml", declaration("nats.server")) // the folder of an embedded server
 	write(t, dir, "empty.yaml", "")
 	at := func(name string) string { return filepath.Join(dir, name) }
-	for _, err := range []error{syscall.Mkfifo(at("pipe.yaml"), 0o600), os.Symlink(filepath.Join(elsewhere, "real.txt"), at("link.yaml")),
-		os.Symlink("nothing", at("dangling.yaml")), os.Symlink("loop.yaml", at("loop.yaml")), os.Symlink(elsewhere, at("folder.yaml")),
+	for _, err := range []error{syscall.Mkfifo(at("pipe.yaml"), 0o600), os.Symlink(filepath.Join(elsewhere, "real.txt"),
+		at("link.yaml")),
+		os.Symlink("nothing", at("dangling.yaml")), os.Symlink("loop.yaml", at("loop.yaml")),
+		os.Symlink(elsewhere, at("folder.yaml")),
 		os.Chmod(at("secret.yaml"), 0)} {
 		if err != nil {
 			t.Fatal(err)
@@ -86,8 +88,8 @@ func TestManyFiles(t *testing.T) {
 	}
 }
 
-// TestFolderAway: the tasks of a folder that is removed, or replaced by a file, go on; when it is back they were never stopped,
-// and what it holds more is started.
+// TestFolderAway: the tasks of a folder that is removed, or replaced by a file, go on; when it is back they were never
+// stopped, and what it holds more is started.
 func TestFolderAway(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tasks")
 	put := func(names ...string) {

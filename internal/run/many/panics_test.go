@@ -11,8 +11,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// TestPanics: a member that panics, itself or in a goroutine, is shown with the sentence and started again after a wait;
-// one that does not return is shown too; the others go on.
+// TestPanics: a member that panics, itself or in a goroutine, is shown with the sentence and started again after a
+// wait; one that does not return is shown too; the others go on.
 func TestPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := new(board)

@@ -10,9 +10,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// tokens looks, in a task whose reports have tokens, whether the stream is there in which the stage keeps those that were
-// counted, and whether it has the lists of the newest batch: without them the stage opens nothing. Where these credentials
-// may not see that, it says nothing.
+// tokens looks, in a task whose reports have tokens, whether the stream is there in which the stage keeps those that
+// were counted, and whether it has the lists of the newest batch: without them the stage opens nothing. Where these
+// credentials may not see that, it says nothing.
 func (v *visit) tokens(ctx context.Context, conn *natsjs.Conn, announced *wire.Task) {
 	hasGrants := v.Spec != nil && v.Spec.HasGrants() || announced != nil && len(announced.IssuerKey) > 0
 	if !hasGrants {
@@ -33,8 +33,8 @@ func (v *visit) tokens(ctx context.Context, conn *natsjs.Conn, announced *wire.T
 	}
 }
 
-// counted returns the newest of the last two rounds that has a batch which counted somebody, as the broker shows it; 0 for
-// none.
+// counted returns the newest of the last two rounds that has a batch which counted somebody, as the broker shows it; 0
+// for none.
 func (v *visit) counted(ctx context.Context, conn *natsjs.Conn) stream.Round {
 	m, err := conn.Latest(ctx, v.Task.Rounds())
 	if err != nil {
@@ -47,7 +47,8 @@ func (v *visit) counted(ctx context.Context, conn *natsjs.Conn) stream.Round {
 	for r := at.Round; r > 0 && r+1 >= at.Round; r-- {
 		m, err := conn.Get(ctx, v.Task.Batch(r))
 		signed, batch := &wire.Signed{}, &wire.Batch{}
-		if err == nil && stream.Unmarshal(m.Data, signed) == nil && stream.Unmarshal(signed.Body, batch) == nil && !batch.Void {
+		if err == nil && stream.Unmarshal(m.Data, signed) == nil && stream.Unmarshal(signed.Body, batch) == nil &&
+			!batch.Void {
 			return r
 		}
 	}

@@ -30,9 +30,9 @@ type TaskSummary struct {
 	device.Summary
 }
 
-// PublishMany publishes for each task of a list, on one link and with one StateDir, until ctx is done. c is what all have
-// in common: its Task and Spec are not used, and its Data and its issuer's URL name the task by Placeholder. ended is told
-// how the rows of a task ended that were all settled. It closes c.Metrics.
+// PublishMany publishes for each task of a list, on one link and with one StateDir, until ctx is done. c is what all
+// have in common: its Task and Spec are not used, and its Data and its issuer's URL name the task by Placeholder. ended
+// is told how the rows of a task ended that were all settled. It closes c.Metrics.
 func PublishMany(ctx context.Context, c Config, list many.List, ended func(TaskSummary)) error {
 	if c.Metrics != nil {
 		defer c.Metrics.Close() // where nothing serves it yet
@@ -87,8 +87,8 @@ func PublishMany(ctx context.Context, c Config, list many.List, ended func(TaskS
 	})
 }
 
-// Books hold the ledger of a state folder, which all tasks of a process share: hundreds that lock its file from each other
-// would wait for longer than any of them is patient.
+// Books hold the ledger of a state folder, which all tasks of a process share: hundreds that lock its file from each
+// other would wait for longer than any of them is patient.
 type books struct {
 	dir    string
 	mu     sync.Mutex
@@ -135,5 +135,6 @@ func (c *Config) line(p *device.Progress) (line string, wrong bool) {
 	c.Watch.mu.Lock()
 	waits, _ := c.Watch.waits(time.Now())
 	c.Watch.mu.Unlock()
-	return fmt.Sprintf("%d of %d events counted. %s", p.Summary.Counted, p.Summary.Events, cmp.Or(waits, "It sends.")), false
+	return fmt.Sprintf("%d of %d events counted. %s", p.Summary.Counted, p.Summary.Events, cmp.Or(waits, "It sends.")),
+		false
 }

@@ -1,5 +1,5 @@
-// Package runissuer wires an issuer of grants together for `ingest issuer`: its list, the interface of stream/grant/issuer
-// on a listener, its bounds, and metrics.
+// Package runissuer wires an issuer of grants together for `ingest issuer`: its list, the interface of
+// stream/grant/issuer on a listener, its bounds, and metrics.
 package runissuer
 
 import (
@@ -69,8 +69,9 @@ func Run(ctx context.Context, c Config) error {
 	return group.Wait()
 }
 
-// RunMany serves the tasks of a list that ask for grants until ctx is done. c is what all have in common: its Spec is not
-// used, and KeyFile and State are folders with a key, and a folder, of the name of each task. It closes the listeners.
+// RunMany serves the tasks of a list that ask for grants until ctx is done. c is what all have in common: its Spec is
+// not used, and KeyFile and State are folders with a key, and a folder, of the name of each task. It closes the
+// listeners.
 func RunMany(ctx context.Context, c Config, list many.List) error {
 	defer c.HTTP.Close()
 	if c.Metrics != nil {
@@ -80,7 +81,8 @@ func RunMany(ctx context.Context, c Config, list many.List) error {
 		return err
 	}
 	desks := &desks{of: map[string]http.Handler{}}
-	fleet := many.New(many.Config{List: many.Only(list, func(e many.Entry) bool { return e.Spec.HasGrants() }), Logger: c.Logger,
+	fleet := many.New(many.Config{List: many.Only(list, func(e many.Entry) bool { return e.Spec.HasGrants() }),
+		Logger:   c.Logger,
 		Starting: "It reads its key and the list of people.",
 		Run: func(ctx context.Context, e many.Entry, seat *many.Seat) error {
 			one, name := c, string(e.Name)
@@ -165,7 +167,8 @@ func (c Config) open(registry *prometheus.Registry) (*issuer.Handler, *issuer.Li
 		return nil, nil, fmt.Errorf("%w: the task %s asks for no grants: want grants: pass", ErrKey, c.Spec.Name)
 	case string(key.Task) != c.Spec.Name:
 		return nil, nil, fmt.Errorf("%w: %s is of the task %s, and the task file is of %s: an issuer is blind to what it signs, so that "+
-			"a person with entitlements in two tasks of one key could report twice in one", ErrKey, c.KeyFile, key.Task, c.Spec.Name)
+			"a person with entitlements in two tasks of one key could report twice in one", ErrKey, c.KeyFile, key.Task,
+			c.Spec.Name)
 	case string(c.Spec.Issuer()) != string(key.Signer.Public()):
 		return nil, nil, fmt.Errorf("%w: the task file declares another as issuer_key", ErrKey)
 	}

@@ -160,8 +160,8 @@ func (c Config) attend(serving context.Context, group *errgroup.Group, broker *b
 	return nil
 }
 
-// A seat holds what a task's learner runs on: the broker, the state folder that is held, the registry of its metrics, and
-// the group of what it starts beside, which ends with serving.
+// A seat holds what a task's learner runs on: the broker, the state folder that is held, the registry of its metrics,
+// and the group of what it starts beside, which ends with serving.
 type seat struct {
 	broker   brokerage
 	registry *prometheus.Registry
@@ -282,7 +282,8 @@ func (c Config) learn(ctx context.Context, at seat, planned *wire.Task, metrics 
 	if err != nil {
 		return err
 	}
-	streams := run.Streams{Body: planned, Replicas: c.Replicas, MemoryReports: c.MemoryReports, ReportBytes: c.ReportBytes, Every: at.mends}
+	streams := run.Streams{Body: planned, Replicas: c.Replicas, MemoryReports: c.MemoryReports, ReportBytes: c.ReportBytes,
+		Every: at.mends}
 	administers, err := run.Provision(ctx, conn, name, streams)
 	if err != nil {
 		return err
@@ -399,8 +400,8 @@ func (b brokerage) close() {
 	}
 }
 
-// relayLinger is the number of looks, a tenth of a second apart, at which nobody waits at a relay of ours before all are
-// taken to have left.
+// relayLinger is the number of looks, a tenth of a second apart, at which nobody waits at a relay of ours before all
+// are taken to have left.
 const relayLinger = 30
 
 // linger gives peers of an embedded server the time to read End.

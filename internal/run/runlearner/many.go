@@ -23,8 +23,8 @@ import (
 // ServerFolder is the folder in which RunMany keeps an embedded server's streams: no task has such a name.
 const ServerFolder = "nats.server"
 
-// What a learner of many tasks does for each of them now and then is rarer than in a learner of one, for which it is most
-// of the work while nobody reports. A reconnection has all streams checked at once.
+// What a learner of many tasks does for each of them now and then is rarer than in a learner of one, for which it is
+// most of the work while nobody reports. A reconnection has all streams checked at once.
 const (
 	manyPeersEvery = 5 * time.Second
 	manyMendEvery  = 30 * time.Second
@@ -62,7 +62,8 @@ func RunMany(ctx context.Context, c Config, list many.List, memory func(many.Ent
 	return group.Wait()
 }
 
-// member runs the learner of one task of many. plans has room for those that plan at one time: a plan takes much memory.
+// member runs the learner of one task of many. plans has room for those that plan at one time: a plan takes much
+// memory.
 func (c Config) member(ctx context.Context, e many.Entry, place *many.Seat, broker brokerage, plans chan struct{},
 	memory func(many.Entry) (bool, error)) (err error) {
 	defer func() {
@@ -93,7 +94,8 @@ func (c Config) member(ctx context.Context, e many.Entry, place *many.Seat, brok
 }
 
 // plan plans or resumes, with as many others at a time as plans has room for.
-func (c Config) plan(ctx context.Context, store state.Store, plans chan struct{}) (*wire.Task, *dashboard.Expected, error) {
+func (c Config) plan(ctx context.Context, store state.Store, plans chan struct{}) (*wire.Task, *dashboard.Expected,
+	error) {
 	select {
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()

@@ -20,8 +20,8 @@ type pair []many.Entry
 
 func (p pair) Tasks() ([]many.Entry, []many.Fault, error) { return p, nil, nil }
 
-// TestPanicOfOne: of two tasks of a process the learner of one panics while it begins. It is shown with the sentence, and
-// goes on from its state folder, which the panic has not left open; the other one never notices.
+// TestPanicOfOne: of two tasks of a process the learner of one panics while it begins. It is shown with the sentence,
+// and goes on from its state folder, which the panic has not left open; the other one never notices.
 func TestPanicOfOne(t *testing.T) {
 	list := pair{{Name: "ads", Spec: runtest.Small(t, "name=ads")}, {Name: "churn", Spec: runtest.Small(t, "name=churn")}}
 	var resumed atomic.Int64
@@ -63,7 +63,8 @@ func TestPanicOfOne(t *testing.T) {
 		last = now.Tasks
 		well = len(now.Tasks) == 2
 		for _, row := range now.Tasks {
-			fell = fell || row.State == many.Waiting && row.Wrong && strings.Contains(row.Line, "index out of range [#] with length #")
+			fell = fell || row.State == many.Waiting && row.Wrong && strings.Contains(row.Line,
+				"index out of range [#] with length #")
 			well = well && row.State == many.Running && row.Doing == nil && row.Line == "Learning."
 		}
 		well = well && fell

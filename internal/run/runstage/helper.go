@@ -39,7 +39,8 @@ func RunHelper(ctx context.Context, c HelperConfig) error {
 	defer conn.Close()
 	c.Logger.Info("looking for the task's streams, which learner provision makes for a task file with privacy.trust: split",
 		"task", c.Task)
-	return c.on(ctx, conn, obs.NewRegistry(), uncaught, func(serving context.Context, group *errgroup.Group, shown many.Shown) {
+	return c.on(ctx, conn, obs.NewRegistry(), uncaught, func(serving context.Context, group *errgroup.Group,
+		shown many.Shown) {
 		if c.HTTP != nil {
 			c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
 			group.Go(func() error { return obs.Serve(serving, c.HTTP, shown.Handler) })
@@ -47,8 +48,8 @@ func RunHelper(ctx context.Context, c HelperConfig) error {
 	})
 }
 
-// RunManyHelpers runs a helper for each task of a list until ctx is done, on one connection and with one folder. c is what
-// all have in common; its Task is not used. Tasks of one operator are passed over.
+// RunManyHelpers runs a helper for each task of a list until ctx is done, on one connection and with one folder. c is
+// what all have in common; its Task is not used. Tasks of one operator are passed over.
 func RunManyHelpers(ctx context.Context, c HelperConfig, list many.List) error {
 	if c.HTTP != nil {
 		defer c.HTTP.Close() // where nothing serves it yet
@@ -59,7 +60,8 @@ func RunManyHelpers(ctx context.Context, c HelperConfig, list many.List) error {
 	}
 	defer conn.Close()
 	ofTwo := many.Only(list, func(e many.Entry) bool { return e.Spec.Privacy.Operators != nil })
-	fleet := many.New(many.Config{List: ofTwo, Logger: c.Logger, Starting: "It looks for the task's streams, " + makers + ".",
+	fleet := many.New(many.Config{List: ofTwo, Logger: c.Logger,
+		Starting: "It looks for the task's streams, " + makers + ".",
 		Run: func(ctx context.Context, e many.Entry, seat *many.Seat) error {
 			one := c
 			one.Task, one.HTTP, one.Logger = e.Name, nil, c.Logger.With("task", e.Name)
@@ -73,8 +75,8 @@ func RunManyHelpers(ctx context.Context, c HelperConfig, list many.List) error {
 	return fleet.Serve(ctx, c.HTTP, "helpers", run.Connected(conn.Connected))
 }
 
-// on runs the helper of a task on a connection until ctx is done. show is called once it runs; what show starts in the group
-// ends with serving. What runs in a goroutine goes through caught.
+// on runs the helper of a task on a connection until ctx is done. show is called once it runs; what show starts in the
+// group ends with serving. What runs in a goroutine goes through caught.
 func (c HelperConfig) on(ctx context.Context, conn *natsjs.Conn, registry *prometheus.Registry,
 	caught func(func() error) error, show func(serving context.Context, group *errgroup.Group, shown many.Shown)) error {
 	clock := new(run.Clock)
@@ -102,7 +104,8 @@ func (c HelperConfig) on(ctx context.Context, conn *natsjs.Conn, registry *prome
 		return s.Trouble, s.Troubled
 	}
 	show(serving, group, many.Shown{
-		Handler: obs.Endpoints(registry, nil, run.Ready(conn.Connected, c.Lease, trouble), obs.HelperStatus(h.Status, clock.Ahead)),
+		Handler: obs.Endpoints(registry, nil, run.Ready(conn.Connected, c.Lease, trouble),
+			obs.HelperStatus(h.Status, clock.Ahead)),
 		Line: func() (string, bool) {
 			if cause, since := trouble(); cause != "" {
 				return fmt.Sprintf("For %v: %s", time.Since(since).Round(time.Second), cause), true

@@ -44,7 +44,8 @@ func Run(ctx context.Context, c Config) error {
 	defer conn.Close()
 	c.Logger = c.Logger.With("task", c.Task)
 	c.Logger.Info("looking for the task's streams, " + makers)
-	return c.on(ctx, conn, obs.NewRegistry(), uncaught, func(serving context.Context, group *errgroup.Group, shown many.Shown) {
+	return c.on(ctx, conn, obs.NewRegistry(), uncaught, func(serving context.Context, group *errgroup.Group,
+		shown many.Shown) {
 		if c.HTTP != nil {
 			c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
 			group.Go(func() error { return obs.Serve(serving, c.HTTP, shown.Handler) })
@@ -57,7 +58,8 @@ func uncaught(f func() error) error { return f() }
 
 // on runs a stage on a connection, with its metrics in registry, and calls show once it looks at its task. What show
 // starts in the group ends with serving. What runs in a goroutine goes through caught.
-func (c Config) on(ctx context.Context, conn *natsjs.Conn, registry *prometheus.Registry, caught func(func() error) error,
+func (c Config) on(ctx context.Context, conn *natsjs.Conn, registry *prometheus.Registry,
+	caught func(func() error) error,
 	show func(serving context.Context, group *errgroup.Group, shown many.Shown)) error {
 	metrics, err := obs.NewStage(registry, string(c.Task))
 	if err != nil {
@@ -99,9 +101,10 @@ func (c Config) on(ctx context.Context, conn *natsjs.Conn, registry *prometheus.
 		return nil
 	})
 	show(serving, group, many.Shown{
-		Handler: obs.Endpoints(registry, nil, run.Ready(conn.Connected, cmp.Or(c.LeaseTTL, run.Lease), func() (string, time.Time) {
-			return trouble(s.Status())
-		}), obs.Status(s.Status, reports, clock.Ahead)),
+		Handler: obs.Endpoints(registry, nil, run.Ready(conn.Connected, cmp.Or(c.LeaseTTL, run.Lease),
+			func() (string, time.Time) {
+				return trouble(s.Status())
+			}), obs.Status(s.Status, reports, clock.Ahead)),
 		Line:   func() (string, bool) { return line(s.Status()) },
 		Status: func() any { return obs.StatusOf(s.Status(), reports) },
 	})

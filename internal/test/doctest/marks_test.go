@@ -13,7 +13,8 @@ import (
 func fault(b block, before []block) string {
 	allowed := map[string][]string{
 		"sh": {"test", "long", "users", "needs", "background", "norun"}, "python": {"test", "needs", "norun"},
-		"text": {"output"}, "yaml": {"file", "norun"}, "go": {"in", "norun"}, "ts": {"norun"}, "mermaid": {}, "json": {}, "csv": {},
+		"text": {"output"}, "yaml": {"file", "norun"}, "go": {"in", "norun"}, "ts": {"norun"}, "mermaid": {}, "json": {},
+		"csv": {},
 	}
 	words, known := allowed[b.lang]
 	if !known {

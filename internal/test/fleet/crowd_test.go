@@ -344,8 +344,9 @@ func manyRows(n int) iter.Seq2[task.Row, error] {
 	}
 }
 
-// TestCrowd: devices that are far away, beside a gateway and alone, over NATS and a relay, more than the rounds take. With places all
-// rounds fill and hardly anybody pays in vain, though some connections die; the same without places is shown beside it.
+// TestCrowd: devices that are far away, beside a gateway and alone, over NATS and a relay, more than the rounds take.
+// With places all rounds fill and hardly anybody pays in vain, though some connections die; the same without places is
+// shown beside it.
 func TestCrowd(t *testing.T) {
 	type scene struct {
 		single, relayed, rows, cohort, rounds int
@@ -372,7 +373,8 @@ func TestCrowd(t *testing.T) {
 func (c crowd) judge(t *testing.T, places bool) {
 	share := float64(c.vain) / float64(c.counted+c.vain)
 	t.Logf("%d of %d rounds full, %d opened again, in %v; %d in batches, %d counted, %d charged and not (%.2f %%, %d of them unknown), %d died; %+v",
-		c.full, c.rounds, c.attempts, c.took.Round(100*time.Millisecond), c.released, c.counted, c.vain, 100*share, c.unknown, c.died,
+		c.full, c.rounds, c.attempts, c.took.Round(100*time.Millisecond), c.released, c.counted, c.vain, 100*share, c.unknown,
+		c.died,
 		c.places)
 	if c.twice > 0 {
 		t.Errorf("%d drew twice", c.twice)

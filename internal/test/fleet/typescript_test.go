@@ -28,8 +28,8 @@ type told struct {
 	Twice           bool // two messages of one attempt differ
 }
 
-// script starts so many devices in TypeScript that are 300 ms away, and returns what waits for their end and adds up what they
-// were told.
+// script starts so many devices in TypeScript that are 300 ms away, and returns what waits for their end and adds up
+// what they were told.
 func (f *fleet) script(relay string, devices int, dying float64) func(c *crowd) {
 	if devices == 0 {
 		return func(*crowd) {}
@@ -45,8 +45,9 @@ func (f *fleet) script(relay string, devices int, dying float64) func(c *crowd) 
 		for i := p; i < devices; i += processes {
 			events[i] = map[string]any{"index": []int{i % 10}, "value": []float64{0.5}, "label": "1"}
 		}
-		text, err := json.Marshal(map[string]any{"relay": relay, "task": name, "events": events, "latencyMs": 300, "memory": true,
-			"dying": dying, "seed": p + 1, "pin": fmt.Sprintf("%x", f.hash)})
+		text, err := json.Marshal(map[string]any{"relay": relay, "task": name, "events": events, "latencyMs": 300,
+			"memory": true,
+			"dying":  dying, "seed": p + 1, "pin": fmt.Sprintf("%x", f.hash)})
 		must(f.t, err)
 		file := filepath.Join(f.t.TempDir(), "fleet.json")
 		must(f.t, os.WriteFile(file, text, 0o600))
@@ -126,7 +127,8 @@ func TestCrowdInTypeScript(t *testing.T) {
 	c.judge(t, true)
 	// Who died may be in a batch, and who cannot know is among those who paid in vain.
 	if c.released > c.counted+c.vain+c.died {
-		t.Errorf("%d users in batches, %d were told that they may be: somebody was counted twice", c.released, c.counted+c.vain+c.died)
+		t.Errorf("%d users in batches, %d were told that they may be: somebody was counted twice", c.released,
+			c.counted+c.vain+c.died)
 	}
 	if c.counted > c.released {
 		t.Errorf("%d users were told that they are counted, the batches have %d", c.counted, c.released)

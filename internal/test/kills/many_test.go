@@ -71,7 +71,8 @@ func (c *crowd) rows(i int) string { return c.path(fmt.Sprintf("rows-t%d.libsvm"
 // declare writes the file of a task as an operator does: under another name first.
 func (c *crowd) declare(i int) {
 	c.t.Helper()
-	text := bytes.Replace(fmt.Appendf(nil, declaration, 48, 12, 9, 4, "proved"), []byte("name: kills"), fmt.Appendf(nil, "name: t%d", i), 1)
+	text := bytes.Replace(fmt.Appendf(nil, declaration, 48, 12, 9, 4, "proved"), []byte("name: kills"),
+		fmt.Appendf(nil, "name: t%d", i), 1)
 	c.must(os.WriteFile(c.file(i)+".new", text, 0o600))
 	c.must(os.Rename(c.file(i)+".new", c.file(i)))
 }
@@ -88,11 +89,12 @@ func (c *crowd) status(i int) (s statedir.Status, ok bool) {
 	return s, true
 }
 
-// TestManyTasks: tasks are added, ended, taken away and brought back while the processes that serve all of them are killed.
-// All end; in each nobody is counted twice, and nobody is lost who was told to be counted. What the processes hold without
-// any task is what they held before the first.
+// TestManyTasks: tasks are added, ended, taken away and brought back while the processes that serve all of them are
+// killed. All end; in each nobody is counted twice, and nobody is lost who was told to be counted. What the processes
+// hold without any task is what they held before the first.
 func TestManyTasks(t *testing.T) {
-	c := &crowd{t: t, dir: t.TempDir(), tasks: 4, rng: rand.New(rand.NewPCG(seed(t), 1<<35)), alive: map[int]bool{}, cut: map[int]bool{}}
+	c := &crowd{t: t, dir: t.TempDir(), tasks: 4, rng: rand.New(rand.NewPCG(seed(t), 1<<35)), alive: map[int]bool{},
+		cut: map[int]bool{}}
 	lasts := 15 * time.Second
 	if longtest.On() {
 		c.tasks, lasts = 200, *soakFlag
@@ -103,13 +105,16 @@ func TestManyTasks(t *testing.T) {
 		port, err := procs.FreePorts(1)
 		c.must(err)
 		at := fmt.Sprint("127.0.0.1:", port[0])
-		c.server = append(c.server, programs.Process(t, name, program, append(args, "--nats", broker.URL(), "--nats-wait", "2m",
+		c.server = append(c.server, programs.Process(t, name, program, append(args, "--nats", broker.URL(), "--nats-wait",
+			"2m",
 			"--tasks", c.path("tasks"), map[bool]string{true: "--metrics", false: "--http"}[name == "publisher"], at)...))
 		c.at = append(c.at, at)
 	}
-	process("learner", programs.Learner, "run", "--state", c.path("state"), "--identity", c.path("learner.key"), "--report-bytes", "4194304")
+	process("learner", programs.Learner, "run", "--state", c.path("state"), "--identity", c.path("learner.key"),
+		"--report-bytes", "4194304")
 	for i := range 2 {
-		process(fmt.Sprint("stage", i), programs.Ingest, "shuffle", "--identity", c.path("stage.key"), "--state", c.path("marks"), "--lease", "4s")
+		process(fmt.Sprint("stage", i), programs.Ingest, "shuffle", "--identity", c.path("stage.key"), "--state",
+			c.path("marks"), "--lease", "4s")
 	}
 	process("publisher", programs.Ingest, "publish", "--data", c.path("rows-{task}.libsvm"), "--state", c.path("devices"))
 	var rows bytes.Buffer
@@ -233,11 +238,13 @@ func (c *crowd) leaks(ctx context.Context) {
 		for {
 			goroutines, files, memory := c.holds(i)
 			if goroutines > 0 && goroutines < most && files < most && len(c.listed(i)) == 0 {
-				fmt.Printf("MEASURED %s without tasks: %.0f goroutines, %.0f files, %.0f MB, %d lives\n", p.Name, goroutines, files, memory/1e6, p.Lives())
+				fmt.Printf("MEASURED %s without tasks: %.0f goroutines, %.0f files, %.0f MB, %d lives\n", p.Name, goroutines, files,
+					memory/1e6, p.Lives())
 				break
 			}
 			if ctx.Err() != nil {
-				c.t.Errorf("%s without tasks: %.0f goroutines, %.0f files, %.0f bytes; tasks %v", p.Name, goroutines, files, memory, c.listed(i))
+				c.t.Errorf("%s without tasks: %.0f goroutines, %.0f files, %.0f bytes; tasks %v", p.Name, goroutines, files, memory,
+					c.listed(i))
 				break
 			}
 			c.pass(500)
@@ -253,7 +260,8 @@ func (c *crowd) holds(process int) (goroutines, files, memory float64) {
 	}
 	defer resp.Body.Close()
 	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-		for name, v := range map[string]*float64{"go_goroutines": &goroutines, "process_open_fds": &files, "process_resident_memory_bytes": &memory} {
+		for name, v := range map[string]*float64{"go_goroutines": &goroutines, "process_open_fds": &files,
+			"process_resident_memory_bytes": &memory} {
 			if text, is := strings.CutPrefix(lines.Text(), name+" "); is {
 				_, err = fmt.Sscan(text, v)
 				c.must(err)
@@ -291,7 +299,8 @@ func (c *crowd) check(i int) {
 		c.t.Errorf("t%d: the learner counted %d users; the publisher knows of %d, and not what became of %d", i, status.Users,
 			counted, unknown)
 	}
-	if status.Users < 4*9 && !c.cut[i] || status.EpsilonSpent <= 0 && !c.cut[i] || status.EpsilonSpent > status.EpsilonBudget {
+	if status.Users < 4*9 && !c.cut[i] || status.EpsilonSpent <= 0 && !c.cut[i] ||
+		status.EpsilonSpent > status.EpsilonBudget {
 		c.t.Errorf("t%d: %d users, epsilon %v of %v", i, status.Users, status.EpsilonSpent, status.EpsilonBudget)
 	}
 }

@@ -18,7 +18,8 @@ const before = "1d658df351e188d21b60da69ad43877e862cd3f1"
 // oldPrograms builds the commands of that commit. It skips the test where the history is not at hand.
 func oldPrograms(t *testing.T) *procs.Programs {
 	t.Helper()
-	if out, err := exec.Command("git", "cat-file", "-t", before).Output(); err != nil || strings.TrimSpace(string(out)) != "commit" {
+	if out, err := exec.Command("git", "cat-file", "-t", before).Output(); err != nil ||
+		strings.TrimSpace(string(out)) != "commit" {
 		t.Skipf("NOT RUN: upgrade and rollback: commit %s is not in this clone: git fetch --unshallow", before)
 	}
 	dir := t.TempDir()
@@ -27,7 +28,8 @@ func oldPrograms(t *testing.T) *procs.Programs {
 		t.Fatal(err)
 	}
 	script := `git -C "$1" archive "$2" | tar -x -C "$3" && cd "$3" && mkdir bin && CGO_ENABLED=0 GOFLAGS=-buildvcs=false go build -o bin/ ./cmd/learner ./cmd/ingest`
-	if out, err := exec.Command("sh", "-c", script, "sh", strings.TrimSpace(string(root)), before, dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("sh", "-c", script, "sh", strings.TrimSpace(string(root)), before,
+		dir).CombinedOutput(); err != nil {
 		t.Fatalf("build the programs of %s: %v\n%s", before, err, out)
 	}
 	return &procs.Programs{Learner: filepath.Join(dir, "bin", "learner"), Ingest: filepath.Join(dir, "bin", "ingest")}

@@ -39,7 +39,8 @@ func laterPrograms(t *testing.T) *procs.Programs {
 	if err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", dir+"/", "./cmd/learner", "./cmd/ingest")
+	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", dir+"/", "./cmd/learner",
+		"./cmd/ingest")
 	build.Dir = "../../.."
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build programs of the next wire version: %v\n%s", err, out)
@@ -47,8 +48,9 @@ func laterPrograms(t *testing.T) *procs.Programs {
 	return &procs.Programs{Learner: filepath.Join(dir, "learner"), Ingest: filepath.Join(dir, "ingest")}
 }
 
-// TestOtherWireVersion: on a broker with a task of the next wire version no program of this one takes part. Each names both
-// versions and the way out: a publisher waits and sends nothing, since nobody signed the number; stage and learner end.
+// TestOtherWireVersion: on a broker with a task of the next wire version no program of this one takes part. Each names
+// both versions and the way out: a publisher waits and sends nothing, since nobody signed the number; stage and learner
+// end.
 func TestOtherWireVersion(t *testing.T) {
 	if !longtest.Run(t, "programs of two wire versions on one broker") {
 		return

@@ -25,8 +25,8 @@ var (
 		`(?i)\b(?:(?:is|are|was|were) (?:that|those) (?:of|which)|that of which|those of which|whoever|anew|in place of|but for)\b`)
 )
 
-// TestCommentsStandAlone: no comment begins like "x is what ...", "x says ..." or "x tells how ...", or has words that few readers of
-// English know.
+// TestCommentsStandAlone: no comment begins like "x is what ...", "x says ..." or "x tells how ...", or has words that
+// few readers of English know.
 func TestCommentsStandAlone(t *testing.T) {
 	for _, f := range sources(t) {
 		if f.generated() {
@@ -60,9 +60,9 @@ func TestTextsArePlain(t *testing.T) {
 	}
 }
 
-// TestDocumentsArePlain: no paragraph of a document, of a file in deploy/, of the TypeScript client, of a script or of an
-// OpenAPI description has words that few readers of English know. Fenced blocks of documents are not read, because they
-// hold what programs print, nor is CHANGELOG.md, whose old entries stay as they are.
+// TestDocumentsArePlain: no paragraph of a document, of a file in deploy/, of the TypeScript client, of a script or of
+// an OpenAPI description has words that few readers of English know. Fenced blocks of documents are not read, because
+// they hold what programs print, nor is CHANGELOG.md, whose old entries stay as they are.
 func TestDocumentsArePlain(t *testing.T) {
 	pages, others := 0, 0
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

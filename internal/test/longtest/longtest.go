@@ -31,7 +31,8 @@ func Seeds[N int | uint64](t testing.TB, n N) N {
 		return n
 	}
 	some := (n + 3) / 4
-	fmt.Printf("NOT RUN: %s: with the race detector, all but the first %d of %d, which make test plays\n", t.Name(), some, n)
+	fmt.Printf("NOT RUN: %s: with the race detector, all but the first %d of %d, which make test plays\n", t.Name(), some,
+		n)
 	return some
 }
 

@@ -29,7 +29,8 @@ func operated(t testing.TB) (*broker, *devca.Site) {
 		}
 	}
 	return start(t, filepath.Join(dir, "server", "panlearn.conf"), func(role string) natsjs.ConnectConfig {
-		return natsjs.ConnectConfig{Creds: filepath.Join(dir, "users", role+".creds"), TLSCA: filepath.Join(dir, "users", "ca.pem")}
+		return natsjs.ConnectConfig{Creds: filepath.Join(dir, "users", role+".creds"),
+			TLSCA: filepath.Join(dir, "users", "ca.pem")}
 	}), site
 }
 
@@ -64,7 +65,8 @@ func TestRevoked(t *testing.T) {
 		}
 	}
 	creds, ca := site.PusherCreds()
-	pusher, err := natsjs.Connect(natsjs.ConnectConfig{URL: "nats://" + b.url, Creds: creds, TLSCA: ca, Log: slog.New(slog.DiscardHandler)})
+	pusher, err := natsjs.Connect(natsjs.ConnectConfig{URL: "nats://" + b.url, Creds: creds, TLSCA: ca,
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +86,8 @@ func TestRevoked(t *testing.T) {
 	if !stays.nc.IsConnected() {
 		t.Error("the relay lost its connection")
 	}
-	for name, login := range map[string]natsjs.ConnectConfig{"the revoked publisher": gone, "the old key of the rotated one": old} {
+	for name, login := range map[string]natsjs.ConnectConfig{"the revoked publisher": gone,
+		"the old key of the rotated one": old} {
 		if c, err := natsjs.Connect(login); err == nil {
 			c.Close()
 			t.Errorf("%s is let in", name)
@@ -111,7 +114,8 @@ func TestRevoked(t *testing.T) {
 func TestSiteRefuses(t *testing.T) {
 	_, site := operated(t)
 	now := time.Now()
-	for name, err := range map[string]error{"a path": site.AddPublisher("../x", now), "upper case": site.AddPublisher("X", now),
+	for name, err := range map[string]error{"a path": site.AddPublisher("../x", now),
+		"upper case":        site.AddPublisher("X", now),
 		"one that is there": site.AddPublisher(publisher, now), "a role's name": site.AddPublisher(learner, now),
 		"revoking a role": site.Revoke(learner, now), "revoking nobody": site.Revoke("nobody", now),
 		"rotating nobody": site.Rotate("nobody", now)} {
@@ -126,7 +130,8 @@ func TestSiteRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	revoked := maps.Clone(site.Users[publisher].Revoked)
-	if err := site.Revoke(publisher, now.Add(time.Hour)); err != nil || !maps.Equal(site.Users[publisher].Revoked, revoked) {
+	if err := site.Revoke(publisher, now.Add(time.Hour)); err != nil || !maps.Equal(site.Users[publisher].Revoked,
+		revoked) {
 		t.Errorf("revoked twice: %v, since %v, want %v", err, site.Users[publisher].Revoked, revoked)
 	}
 	if err := site.AddPublisher(publisher, now); err != nil {

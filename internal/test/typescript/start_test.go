@@ -52,10 +52,10 @@ func (d *deployment) page() *servedPage {
 	return p
 }
 
-// TestPageStarts: what the page says and asks before somebody takes part. Of a task that is not announced it asks nothing, and
-// loads itself again; with a relay that is away it says so, and goes on when that is back; of another task than the pinned
-// one it takes nothing, and ends. Who takes no part from the start has sent nothing, and is asked nothing at a later visit,
-// until what the browser keeps is erased. Nothing is posted.
+// TestPageStarts: what the page says and asks before somebody takes part. Of a task that is not announced it asks
+// nothing, and loads itself again; with a relay that is away it says so, and goes on when that is back; of another task
+// than the pinned one it takes nothing, and ends. Who takes no part from the start has sent nothing, and is asked
+// nothing at a later visit, until what the browser keeps is erased. Nothing is posted.
 func TestPageStarts(t *testing.T) {
 	nodejs.Client(t)
 	browser := chromium(t)

@@ -70,7 +70,8 @@ func (f files) create() (key ed25519.PublicKey, made bool, err error) {
 			return nil, false, err
 		}
 		if !ok {
-			return nil, false, fmt.Errorf("%s has %s and no %s: name an empty folder, for a new identity: %w", f.dir, rosterFile, keyFile,
+			return nil, false, fmt.Errorf("%s has %s and no %s: name an empty folder, for a new identity: %w", f.dir, rosterFile,
+				keyFile,
 				ErrOlder)
 		}
 		return r.Key, true, left.Keep()
@@ -131,7 +132,8 @@ func (f files) readRoster() (roster.Roster, error) {
 	}
 	r, ok := roster.Decode(rosterTitle, data)
 	if !ok {
-		return roster.Roster{}, fmt.Errorf("%s is damaged, or was written by another version of panlearn, which reads it: %w", f.path(rosterFile), ErrOlder)
+		return roster.Roster{}, fmt.Errorf("%s is damaged, or was written by another version of panlearn, which reads it: %w",
+			f.path(rosterFile), ErrOlder)
 	}
 	return r, nil
 }

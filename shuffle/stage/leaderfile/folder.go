@@ -166,7 +166,8 @@ func (f *Folder) roster() (roster.Roster, error) {
 	case !ok:
 		return roster.Roster{}, stage.Lacking(f.named(rosterFile) + " is damaged, or was written by another version of panlearn, which reads it")
 	case f.key != nil && !f.key.Equal(r.Key):
-		return roster.Roster{}, stage.Lacking(fmt.Sprintf("%s is the folder of the key %x, the stage has %x", f.dir, []byte(r.Key),
+		return roster.Roster{}, stage.Lacking(fmt.Sprintf("%s is the folder of the key %x, the stage has %x", f.dir,
+			[]byte(r.Key),
 			[]byte(f.key)))
 	}
 	return r, nil

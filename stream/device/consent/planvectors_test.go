@@ -97,7 +97,8 @@ var ofPlan = []changed{
 	{number: "M24", name: "another clip norm of minimisers", base: "prox", change: func(m *wire.Task) {
 		mechanismOf(m).ClipNorm = 1
 	}},
-	{number: "M25", name: "minimisers with scores", base: "prox", change: func(m *wire.Task) { mechanismOf(m).Scores = 1 }},
+	{number: "M25", name: "minimisers with scores", base: "prox",
+		change: func(m *wire.Task) { mechanismOf(m).Scores = 1 }},
 	{number: "M26", name: "minimisers with a ridge", base: "prox", change: func(m *wire.Task) { m.Plan.Ridge = 1 }},
 	{number: "M26", name: "minimisers that are smoothed", base: "prox", change: func(m *wire.Task) {
 		phase(m).Smoothing = 1
@@ -275,7 +276,8 @@ var ofMechanism = []changed{
 	{number: "M73", name: "an issuer key of an even modulus", base: "grants", change: func(m *wire.Task) {
 		m.IssuerKey[len(m.IssuerKey)-6] &^= 1
 	}},
-	{number: "M73", name: "an issuer key of 2,047 bits", base: "grants", change: func(m *wire.Task) { m.IssuerKey[81] &= 0x7f }},
+	{number: "M73", name: "an issuer key of 2,047 bits", base: "grants",
+		change: func(m *wire.Task) { m.IssuerKey[81] &= 0x7f }},
 	{number: "M74", name: "tokens of organisations", base: "silos", change: func(m *wire.Task) {
 		m.IssuerKey = bytes.Clone(vectorIssuer())
 	}},
@@ -305,7 +307,8 @@ var ofDeclaration = []changed{
 		m.Declaration = append([]byte(`{"more":1,`), m.Declaration[1:]...)
 	}},
 	{number: "D1", name: "a declared number that no task file has", change: respell(`"max_bits":0`, `"max_bits":1`)},
-	{number: "D1", name: "a declared duration in another spelling", change: respell(`"deadline":"1m0s"`, `"deadline":"60s"`)},
+	{number: "D1", name: "a declared duration in another spelling", change: respell(`"deadline":"1m0s"`,
+		`"deadline":"60s"`)},
 	{number: "D1", name: "a default that is written out", change: respell(`"max_line":`, `"skip_lines":0,"max_line":`)},
 	{number: "D1", name: "a scale that does not keep zero", change: respell(`"scale":"raw"`, `"scale":"unit"`)},
 	{number: "D2", name: "a public file that nobody declared", change: func(m *wire.Task) { m.Public = []byte("{}") }},
@@ -325,16 +328,20 @@ var ofDeclaration = []changed{
 	}},
 	{number: "D11", name: "other silos than declared", base: "silos", change: redeclare(silos, "silo.count=3")},
 	{number: "D12", name: "a higher delta than declared", change: func(m *wire.Task) { m.Plan.Delta = 0.002 }},
-	{number: "D14", name: "operators that are not declared", base: "split", change: redeclare(proved, "privacy.trust=split")},
+	{number: "D14", name: "operators that are not declared", base: "split",
+		change: redeclare(proved, "privacy.trust=split")},
 	{number: "D14", name: "another helper than declared", base: "split", change: func(m *wire.Task) {
 		m.HelperKey = make([]byte, stream.KeySize)
 	}},
 	{number: "D14", name: "operators who have changed places", base: "split", change: func(m *wire.Task) {
 		m.StageKey, m.HelperKey = m.HelperKey, m.StageKey
 	}},
-	{number: "D15", name: "tokens that are not declared", change: func(m *wire.Task) { m.IssuerKey = bytes.Clone(vectorIssuer()) }},
-	{number: "D15", name: "no tokens, where they are declared", base: "grants", change: func(m *wire.Task) { m.IssuerKey = nil }},
-	{number: "D15", name: "another issuer than declared", base: "grants", change: func(m *wire.Task) { m.IssuerKey[100] ^= 1 }},
+	{number: "D15", name: "tokens that are not declared",
+		change: func(m *wire.Task) { m.IssuerKey = bytes.Clone(vectorIssuer()) }},
+	{number: "D15", name: "no tokens, where they are declared", base: "grants",
+		change: func(m *wire.Task) { m.IssuerKey = nil }},
+	{number: "D15", name: "another issuer than declared", base: "grants",
+		change: func(m *wire.Task) { m.IssuerKey[100] ^= 1 }},
 	{number: "D15", name: "an issuer that the declaration does not name", base: "grants",
 		change: redeclare(proved, "grants=pass")},
 	{number: "D16", name: "one operator, which the policy forbids", base: "one operator",

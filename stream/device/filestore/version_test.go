@@ -73,7 +73,8 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 		_, read := ReadLedger(dir)
 		for what, err := range map[string]error{"participations": participations, "a ledger": written,
 			"a ledger, read": read} {
-			if err == nil || !strings.Contains(err.Error(), "this program reads 1: use the program that wrote it or a newer one") {
+			if err == nil || !strings.Contains(err.Error(),
+				"this program reads 1: use the program that wrote it or a newer one") {
 				t.Errorf("%s of format %d: %v", what, v, err)
 			}
 		}

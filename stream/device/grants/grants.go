@@ -1,8 +1,8 @@
-// Package grants keeps and gets the tokens of those who report in a task that asks for them: a [Store] of what was drawn
-// and what the issuer signed, and [Source]s that ask it.
+// Package grants keeps and gets the tokens of those who report in a task that asks for them: a [Store] of what was
+// drawn and what the issuer signed, and [Source]s that ask it.
 //
-// It promises that an issuer is asked for one message of a person, over crashes and lost answers: what the message follows
-// from is durable before it leaves. The store is never put back from an older copy.
+// It promises that an issuer is asked for one message of a person, over crashes and lost answers: what the message
+// follows from is durable before it leaves. The store is never put back from an older copy.
 package grants
 
 import (
@@ -31,8 +31,8 @@ type Source interface {
 	Sign(ctx context.Context, asks []Ask) ([]Answer, error)
 }
 
-// A Personal is a Source of one person, the one who is logged in, whatever name it is asked with. A device asks it when it
-// agreed to the task, and not when an event comes.
+// A Personal is a Source of one person, the one who is logged in, whatever name it is asked with. A device asks it when
+// it agreed to the task, and not when an event comes.
 type Personal interface {
 	Source
 	// OnePerson does nothing: it tells this Source from others.
@@ -51,12 +51,13 @@ type Grant struct {
 type Store interface {
 	// Look returns what is known of each key, in order.
 	Look(keys []participation.Key) ([]Grant, error)
-	// Write makes grants durable before it returns. Of a write that fails or is torn by a crash the first grants may stand.
+	// Write makes grants durable before it returns. Of a write that fails or is torn by a crash the first grants may
+	// stand.
 	Write(all []Grant) error
 }
 
-// A MemoryStore is a Store that a process loses with its memory: for simulations, and for gateways whose people never come
-// again.
+// A MemoryStore is a Store that a process loses with its memory: for simulations, and for gateways whose people never
+// come again.
 type MemoryStore struct {
 	mu  sync.Mutex
 	all map[participation.Key]Grant // guarded by mu

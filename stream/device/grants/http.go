@@ -62,8 +62,8 @@ func (l Login) Sign(ctx context.Context, asks []Ask) ([]Answer, error) {
 	return out, failed
 }
 
-// A Gateway is the Source of a gateway, which asks for the people that it names, under a token of its own. A name that is no
-// UTF-8, which JSON cannot carry, is nobody's.
+// A Gateway is the Source of a gateway, which asks for the people that it names, under a token of its own. A name that
+// is no UTF-8, which JSON cannot carry, is nobody's.
 type Gateway struct {
 	URL    string // of the issuer's grants
 	Token  string
@@ -122,7 +122,8 @@ func (g Gateway) Sign(ctx context.Context, asks []Ask) ([]Answer, error) {
 			return out, errors.New("the issuer's answer is not one to these requests")
 		}
 		for j, a := range got.Answers {
-			out[some[j]] = Answer{Signature: a.Response, Refused: a.Status == http.StatusConflict, Nobody: a.Status == http.StatusBadRequest}
+			out[some[j]] = Answer{Signature: a.Response, Refused: a.Status == http.StatusConflict,
+				Nobody: a.Status == http.StatusBadRequest}
 		}
 	}
 	return out, nil

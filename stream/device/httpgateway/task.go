@@ -20,8 +20,8 @@ type taskAnswer struct {
 	Items     int      `json:"items"`     // events of a user that enter a report; 1 where it is about an event
 	Epsilon   float64  `json:"epsilon"`   // what the task costs one user, as the client computed it
 	Delta     float64  `json:"delta"`
-	// Issuer is the key id in hexadecimal of who gives a token to each person, without which a report does not count; absent
-	// where reports have none.
+	// Issuer is the key id in hexadecimal of who gives a token to each person, without which a report does not count;
+	// absent where reports have none.
 	Issuer string  `json:"issuer_key_id,omitempty"`
 	Honest float64 `json:"honest_fraction"` // share of every cohort whose noise epsilon relies upon
 }

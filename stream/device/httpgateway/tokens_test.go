@@ -10,7 +10,8 @@ import (
 	"github.com/panlearn/panlearn/stream/grant"
 )
 
-// TestTaskNamesItsIssuer: an application is told whose tokens a task wants, and of a task without tokens that there are none.
+// TestTaskNamesItsIssuer: an application is told whose tokens a task wants, and of a task without tokens that there are
+// none.
 func TestTaskNamesItsIssuer(t *testing.T) {
 	public := granttest.Signer(t).Public()
 	id := grant.KeyID(public)

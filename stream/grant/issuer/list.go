@@ -20,8 +20,8 @@ import (
 	"github.com/panlearn/panlearn/stream/grant"
 )
 
-// ErrList is returned where the list of people who have their signature is missing, damaged, of another key, or older than
-// the mark beside the key. Nothing is signed then: an issuer that forgot whom it signed for would sign again.
+// ErrList is returned where the list of people who have their signature is missing, damaged, of another key, or older
+// than the mark beside the key. Nothing is signed then: an issuer that forgot whom it signed for would sign again.
 var ErrList = errors.New("the issuer's list")
 
 // ErrOther is returned where a person has the signature of another message.
@@ -60,9 +60,9 @@ type List struct {
 	stored uint64 // people in it
 }
 
-// OpenList opens the list of a key in a folder, or makes an empty one where the mark says that nothing was signed. keyPath
-// is the key's file, beside which the mark stands. One process holds the mark: two lists of one key would each let a person
-// have a token.
+// OpenList opens the list of a key in a folder, or makes an empty one where the mark says that nothing was signed.
+// keyPath is the key's file, beside which the mark stands. One process holds the mark: two lists of one key would each
+// let a person have a token.
 func OpenList(dir, keyPath string, key *Key) (*List, error) {
 	if err := disk.MakeFolder(dir); err != nil {
 		return nil, err
@@ -204,7 +204,8 @@ type group struct {
 func (g *group) add(who, what [sha256.Size]byte) {
 	g.people = append(g.people, who)
 	g.entries = append(append(g.entries, who[:]...), what[:]...)
-	g.entries = binary.BigEndian.AppendUint32(g.entries, crc32.Checksum(g.entries[len(g.entries)-2*sha256.Size:], castagnoli))
+	g.entries = binary.BigEndian.AppendUint32(g.entries, crc32.Checksum(g.entries[len(g.entries)-2*sha256.Size:],
+		castagnoli))
 }
 
 // syncAll syncs groups until none waits.
@@ -275,7 +276,8 @@ func readMark(path string) (uint64, error) {
 	return n, nil
 }
 
-// writeMark writes how many people have their signature beside a key, so that a crash leaves the old mark or the new one.
+// writeMark writes how many people have their signature beside a key, so that a crash leaves the old mark or the new
+// one.
 func writeMark(keyPath string, n uint64) error {
 	path := keyPath + markSuffix
 	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

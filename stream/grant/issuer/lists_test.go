@@ -12,8 +12,8 @@ import (
 	"github.com/panlearn/panlearn/internal/disk"
 )
 
-// TestTwoListsOfAKey: a second process with the same key and a folder of its own is refused, also while nobody has a token
-// yet, and the mark says 0: each would sign for the same people.
+// TestTwoListsOfAKey: a second process with the same key and a folder of its own is refused, also while nobody has a
+// token yet, and the mark says 0: each would sign for the same people.
 func TestTwoListsOfAKey(t *testing.T) {
 	d := newDesk(t)
 	other := filepath.Join(t.TempDir(), "other")
@@ -34,8 +34,8 @@ func TestTwoListsOfAKey(t *testing.T) {
 	must(t, d.start())
 }
 
-// TestMarkOutlivesItsKey: where a key file is away and its mark says that people have their token, no key is made: a new
-// mark of 0 would let an older copy of the list pass once the key is back.
+// TestMarkOutlivesItsKey: where a key file is away and its mark says that people have their token, no key is made: a
+// new mark of 0 would let an older copy of the list pass once the key is back.
 func TestMarkOutlivesItsKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "issuer.key")
 	must(t, writeMark(path, 3))
@@ -54,7 +54,8 @@ func TestMarkOutlivesItsKey(t *testing.T) {
 	}
 }
 
-// TestSpellingsOfAName: blanks around a name, and control characters in it, make no second person, in a header or from a gateway.
+// TestSpellingsOfAName: blanks around a name, and control characters in it, make no second person, in a header or from
+// a gateway.
 func TestSpellingsOfAName(t *testing.T) {
 	d := newDesk(t)
 	if status, _ := d.ask("ann", d.blind().Message()); status != 200 {

@@ -16,10 +16,11 @@ import (
 // MaxPerson is the length of the longest name of a person, in bytes.
 const MaxPerson = 1 << 10
 
-// isPerson reports whether a text names a person: of 1 to MaxPerson bytes of UTF-8, without blanks at its ends and control
-// characters, by which one name would be several people.
+// isPerson reports whether a text names a person: of 1 to MaxPerson bytes of UTF-8, without blanks at its ends and
+// control characters, by which one name would be several people.
 func isPerson(name string) bool {
-	return name != "" && len(name) <= MaxPerson && utf8.ValidString(name) && strings.TrimSpace(name) == name && !strings.ContainsFunc(name, unicode.IsControl)
+	return name != "" && len(name) <= MaxPerson && utf8.ValidString(name) && strings.TrimSpace(name) == name &&
+		!strings.ContainsFunc(name, unicode.IsControl)
 }
 
 // A Login names the person who makes a request: always by the same text. The error is told to the caller, and
@@ -78,7 +79,8 @@ func JWTLogin(c JWTConfig) (Login, error) {
 		if !strings.EqualFold(scheme, "Bearer") || len(token) > 1<<13 {
 			return "", errNobody
 		}
-		parsed, err := parser.ParseWithClaims(token, &jwt.RegisteredClaims{}, func(*jwt.Token) (any, error) { return key, nil })
+		parsed, err := parser.ParseWithClaims(token, &jwt.RegisteredClaims{},
+			func(*jwt.Token) (any, error) { return key, nil })
 		if err != nil {
 			return "", errors.New("the login's token does not verify, or is of another time or service")
 		}

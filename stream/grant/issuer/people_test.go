@@ -11,8 +11,8 @@ import (
 	"github.com/panlearn/panlearn/stream/grant"
 )
 
-// TestOneNameOnePerson: a name is one person however Unicode composes it, over the header and for a gateway; names that are
-// no UTF-8 are nobody's.
+// TestOneNameOnePerson: a name is one person however Unicode composes it, over the header and for a gateway; names that
+// are no UTF-8 are nobody's.
 func TestOneNameOnePerson(t *testing.T) {
 	d := newDesk(t)
 	composed, apart := norm.NFC.String("Zo\u00eb \uac00"), norm.NFD.String("Zo\u00eb \uac00")
@@ -41,8 +41,8 @@ func TestOneNameOnePerson(t *testing.T) {
 	}
 }
 
-// TestAskedTooOften: who is logged in may ask so often in a window, whatever for; then neither a good request nor a bad one is
-// looked at until it ends. Others are not kept from asking.
+// TestAskedTooOften: who is logged in may ask so often in a window, whatever for; then neither a good request nor a bad
+// one is looked at until it ends. Others are not kept from asking.
 func TestAskedTooOften(t *testing.T) {
 	d := newDesk(t)
 	h := d.server.Config.Handler.(*Handler)

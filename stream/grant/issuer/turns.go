@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// A device asks once, and again after waits that double to a minute where it hears nothing: some 15 times in window. More
-// than mostAsked of one person are of a device that is broken, or of somebody who has the issuer work.
+// A device asks once, and again after waits that double to a minute where it hears nothing: some 15 times in window.
+// More than mostAsked of one person are of a device that is broken, or of somebody who has the issuer work.
 const (
 	window    = 10 * time.Minute
 	mostAsked = 60
 )
 
-// turns count the requests of each person in a window of time, all windows side by side. Its methods may be called from any
-// goroutine.
+// turns count the requests of each person in a window of time, all windows side by side. Its methods may be called from
+// any goroutine.
 type turns struct {
 	now func() time.Time
 
@@ -25,7 +25,8 @@ type turns struct {
 
 func newTurns() *turns { return &turns{now: time.Now} }
 
-// take counts one request of a person. Where it is one too many, it returns after what time the next one is taken; else 0.
+// take counts one request of a person. Where it is one too many, it returns after what time the next one is taken; else
+// 0.
 func (t *turns) take(who [sha256.Size]byte) (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
