@@ -89,7 +89,7 @@ func TestManyFiles(t *testing.T) {
 }
 
 // TestFolderAway: the tasks of a folder that is removed, or replaced by a file, go on; when it is back they were never
-// stopped, and what it holds more is started.
+// stopped, and what it holds more is started. The same holds for a folder that becomes empty.
 func TestFolderAway(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tasks")
 	put := func(names ...string) {
@@ -112,6 +112,13 @@ func TestFolderAway(t *testing.T) {
 	var members sync.WaitGroup
 	look := func() { f.follow(ctx, &members) }
 	look()
+	if err := os.Remove(filepath.Join(dir, "ads.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	look() // as if the folder were no longer mounted
+	if s, _ := f.state("ads"); s != Running || f.trouble == nil {
+		t.Errorf("with an empty folder: ads is %s, and the trouble is %v", s, f.trouble)
+	}
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
