@@ -20,9 +20,11 @@ func newGenerate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "generate --events N --dim D -o FILE",
 		Short: "write synthetic events with a known optimum, as JSON lines",
-		Long: `generate draws features uniformly from [-1, 1]^D and labels from the model of the loss at a hidden parameter theta*. With --drift
-the population changes on the way: jump (half-way to another theta*), turn (slowly to it), seasons (to it and back, twice) or
-shares (half-way scores fall by 3, so that one class becomes rare). --truth is theta* of the first event.`,
+		Long: `generate draws features uniformly from [-1, 1]^D and labels from the model of the loss at
+a hidden parameter theta*. With --drift the population changes on the way: jump (to
+another theta*, halfway), turn (slowly to it), seasons (to it and back, twice) or shares
+(halfway all scores fall by 3, so that one class becomes rare). --truth writes theta* of
+the first event.`,
 		Example: "  ingest generate --events 20000 --dim 8 --seed 7 -o events.jsonl --truth truth.json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -118,12 +118,14 @@ func newKeygenHelper() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "helper --state DIR",
 		Short: "make the folder of a helper with its key, or print the public key of one that is there",
-		Long: `helper makes the folder of the second operator of privacy.trust: split: its signing key, and beside it what it must never
-forget. It prints the public key, which the task file names as privacy.operators.helper; the leader and the policies of devices pin it.
+		Long: `helper makes the folder of the second operator of privacy.trust: split: its signing key,
+and beside it the record of what it released. It prints the public key. The task file
+names it as privacy.operators.helper, and the leader and the policies of devices pin it.
 
-The folder is the identity. It stays on one disk that outlives the process; do not copy it, back it up or restore it, and
-take no snapshot of its machine: a helper that forgets what it released would release twice. One that is lost is another
-identity, and another task.`,
+The folder is the identity. Keep it on one disk that outlives the process. Do not copy it,
+back it up or restore it, and take no snapshot of its machine: a helper that forgets what
+it released would release it twice. After a loss make a new folder: a new identity, and a
+new task.`,
 		Example: "  ingest keygen helper --state /var/lib/panlearn/helper",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -26,17 +26,22 @@ func newIssuer() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "issuer (-f TASK | --tasks DIR) --issuer-key FILE --state DIR --http ADDR (--person-header NAME | --jwt-key FILE ...)",
 		Short: "sign one token for each person of a task, without seeing it",
-		Long: `issuer stands behind the application's login and signs the tokens of a task with grants: pass, one for each person. It never sees
-a token, so that it does not know which report is whose. Whom it signed for is synced to --state before it answers; the same request of a
-person gets the same signature again, another one is refused.
+		Long: `issuer runs behind the application's login and signs the tokens of a task with grants:
+pass, one for each person. It never sees a token, so it cannot tell whose report is whose.
+Before it answers, it syncs to --state the person it signs for. The same request of a
+person gets the same signature again; another request of that person is refused.
 
-Who asks is told by a proxy that ends the login, in the header --person-header, which it removes from what others send; or by a JWT of the
-login. Gateways ask for their users with the token of --gateway-token.
+The person is named by a proxy that ends the login, in the header --person-header, which
+the proxy must remove from what others send; or by a JWT of the login. Gateways ask for
+their users with the token of --gateway-token.
 
-With --tasks one process signs for those tasks of the files in a folder that ask for grants. --issuer-key and --state are folders
-then, with a key, and a list, of the name of each task. Files may come and go; a task that fails disturbs no other.
+With --tasks one process signs for every task with grants among the files in a folder.
+--issuer-key and --state are then folders with one key and one list for each task, by its
+name. Files may be added and removed while it runs. A task that fails does not disturb the
+others.
 
-A list that is missing, or older than the mark beside the key, is refused (exit code 3): a person could report twice. A key serves one task.`,
+A list that is missing, or older than the mark beside the key, is refused (exit code 3): a
+person could report twice. A key serves one task.`,
 		Example: `  ingest keygen issuer --task churn /etc/panlearn/churn.issuer
   ingest issuer -f churn.yaml --issuer-key /etc/panlearn/churn.issuer --state /var/lib/panlearn/issuer --http 8096 --person-header X-Remote-User`,
 		Args: cobra.NoArgs,
@@ -140,10 +145,12 @@ func newKeygenIssuer() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "issuer --task NAME FILE",
 		Short: "make the key of a task's issuer, and print its public key",
-		Long: `issuer makes an RSA key of 2,048 bits for one task in FILE, and FILE.mark beside it, which says how many people have their token. It prints
-the public key, which the task file names as issuer_key. Of a key that is there it prints the public key.
+		Long: `issuer makes an RSA key of 2,048 bits for one task in FILE, and beside it FILE.mark, which
+records how many people have their token. It prints the public key, which the task file
+names as issuer_key. If the key exists, it prints its public key.
 
-A key serves one task: who may ask in two tasks of one key could report twice in one of them.`,
+A key serves one task: with one key for two tasks, a person who may ask in both could
+report twice in one of them.`,
 		Example: "  ingest keygen issuer --task churn /etc/panlearn/churn.issuer",
 		Args:    cli.OneArg("FILE", "the file of one key"),
 		RunE: func(c *cobra.Command, args []string) error {

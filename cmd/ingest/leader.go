@@ -59,12 +59,14 @@ func newKeygenLeader() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "leader --state DIR",
 		Short: "make the folder of a leader of two operators with its key, or print the public key of one that is there",
-		Long: `leader makes the folder of the first operator of privacy.trust: split: its signing key, and beside it what it must never
-forget. It prints the public key, which the task file names as privacy.operators.leader; the helper, the learner and the policies
-of devices pin it.
+		Long: `leader makes the folder of the first operator of privacy.trust: split: its signing key,
+and beside it the record of what it released. It prints the public key. The task file
+names it as privacy.operators.leader, and the helper, the learner and the policies of
+devices pin it.
 
-Key and folder belong together: a key that is found in another folder is refused, because what it released stands in the one
-that it was made with. Do not copy the folder, back it up or restore it. One that is lost is another identity, and another task.`,
+Key and folder belong together: a key in another folder is refused, because the record of
+what it released is in the folder that it was made with. Do not copy the folder, back it
+up or restore it. After a loss make a new folder: a new identity, and a new task.`,
 		Example: "  ingest keygen leader --state /var/lib/panlearn/leader",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

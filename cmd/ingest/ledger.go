@@ -27,11 +27,14 @@ func newLedger() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ledger --state DIR",
 		Short: "what the tasks of a state folder cost those whose events it reports",
-		Long: `ledger prints what each task cost those whose events a state folder reports, by the accounting of the devices themselves, and
-what the event that paid most paid over all tasks, or the user, where users have accounts of their own: for ever, or in the period
-of a policy. The unit of a task's epsilon is one event (of a silo: one record), or all events of one user. What is printed holds if
-in every cohort the share of the reports planned for is honest that a task, or the policy, relies upon; under trust local or pan
-the others may all be dishonest. A task costs nothing before the first of its reports is sent; nothing is given back. It works while publishers run.`,
+		Long: `ledger prints what each task cost the people whose events a state folder reports, as the
+devices themselves account for it. It also prints the largest cost of one event over all
+tasks (of one user, if users have accounts of their own): for ever, or in the period of a
+policy. The unit of a task's epsilon is one event (for a silo: one record), or all events
+of one user. The figures hold if, in every cohort, the honest share of the planned reports
+is at least the share that the task, or the policy, relies on; under the trusts local and
+pan all others may be dishonest. A task costs nothing before its first report is sent, and
+nothing is given back. ledger works while publishers run.`,
 		Example: "  ingest ledger --state ./devices --policy deploy/policy.yaml --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -43,49 +43,66 @@ func newPublish() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "publish (-f TASK | --task NAME | --tasks DIR) (--nats URL | --relay URL) (--data FILE | --http ADDR --state DIR --http-token FILE)",
 		Short: "publish each row of the input as one user's private report",
-		Long: `publish turns each row into a clipped gradient at the announced point, randomizes and seals it, and sends it once, or in an
-interactive phase once a round. A row waits for a round that it can take part in. With --state, a run that was interrupted
-goes on without sending a row twice: a row is known by its position in its file or, with --data -, in standard input. Do not
-reorder or prepend rows between runs. Where the task declares events.key, a row is known by that column instead, wherever it
-comes: rows may be reordered, prepended and read again, and a row without a key is not sent. --live is for standard input
-that goes on, as from tail -F, and needs that: what it replays after a restart is known.
+		Long: `publish turns each row into a clipped gradient at the announced model, randomizes and
+seals it, and sends it once, or in an interactive phase once a round. A row waits for a
+round that it can take part in. With --state, a run that was interrupted goes on without
+sending a row twice. A row is known by its position in its file or, with --data -, in
+standard input: do not reorder or prepend rows between runs. If the task declares
+events.key, a row is known by that column: rows may be reordered, prepended and read
+again, and a row without a key is not sent. --live is for standard input that never ends,
+as from tail -F. It needs events.key, because after a restart such input repeats rows.
 
---check says how the data fit the declaration, as learner check does, and sends nothing: exit code 1 where no row fits.
-Rows that do not fit are otherwise no reason to refuse data: they take part as zero vectors, and a warning says so.
+--check reports how the data fit the declaration, as learner check does, and sends
+nothing: the exit code is 1 if no row fits. Without it, rows that do not fit take part as
+zero vectors, and a warning says so.
 
-A round learns from the rows that come together, so rows that are sorted, by their label most of all, make a bad model. --shuffle N
-holds N rows and takes one of them at random each time: with as many as there are, any order is as likely as any other. The order follows
-from the state folder's own random seed, so a later run with the same N goes on in the same order; rows are known by their
-position as before. A stream waits for its first N rows.
+A round learns from rows that come together. Sorted rows, above all rows sorted by label,
+make a bad model. --shuffle N holds N rows and takes one of them at random each time; if N
+is the number of rows, all orders are equally likely. The order follows from a random seed
+in the state folder, so a later run with the same N goes on in the same order. A stream
+waits for its first N rows.
 
-Where the task declares silos, a report is about many rows. In one pass each range of rows of a file, as many as the plan says, is in one report; what
-is left at a file's end is not sent (left_over) until enough rows are added. In many passes all rows of all files together, or of standard input to its
-end, are one block, which answers every round: nothing is sent before the end is read. --state, without which a silo is refused, keeps how many rows those
-were, and the noise that hides them: a later run may have more, which are left over, and never fewer; where the files lie means nothing then.
-Under trust local each silo draws the noise that its own number of rows and its policy's max_epsilon need.
+If the task declares silos, a report is about many rows. In one pass each report is about
+the next range of rows of a file, as many as the plan says; rows left at the end of a file
+are not sent (left_over) until enough are added. In many passes all rows of all files
+together, or of standard input up to its end, are one block, which answers every round:
+nothing is sent before all is read. --state, which a silo needs, keeps how many rows the
+block has and the noise that hides them. A later run may have more rows, which are left
+over, and never fewer; the names and places of the files do not matter then. Under trust
+local each silo draws the noise that its own number of rows and the max_epsilon of its
+policy need.
 
-A pattern in quotes, such as 'day-*.csv.gz', names several files, which are read in lexical order. Its rows are known by
-their file, so files may be added before a later run with the same pattern, wherever they come in the order; do not rename
-them. Files may be plain, gzip or zstd, whatever their name. Parquet is read from files alone; for idx, name the images and
-the labels with a comma between, or the images alone where the labels are beside them under the name that MNIST uses.
+A pattern in quotes, such as 'day-*.csv.gz', names several files, which are read in
+lexical order. Their rows are known by file, so files may be added before a later run with
+the same pattern, anywhere in the order; do not rename them. Files may be plain, gzip or
+zstd, whatever their name. Parquet is read from files only. For idx, name the images and
+the labels with a comma between them, or only the images if the labels are beside them
+under the name that MNIST uses.
 
-On a terminal two lines show how far it is and what it waits for; elsewhere the log has a line, at most every ten seconds. When the input has
-ended and a round lacks users, it says how many; when nothing has come on for --patience, it ends with exit code 75. What was sent
-stays charged in --state, and the same command learns its outcome later. Standard input is waited for, however long it is silent.
+On a terminal two lines show the progress and what publish waits for; elsewhere the log
+gets a line at most every ten seconds. If the input has ended and a round lacks users, it
+prints how many. If nothing happens for --patience after the end of the input, it ends
+with exit code 75. What was sent stays charged in --state, and the same command learns the
+outcome later. Standard input is waited for, however long it is silent.
 
-The task's plan is not believed: its epsilon is computed again here, and a task that the policy does not allow gets
-nothing (exit code 3). A row that does not fit the declaration is sent as the zero vector, so that who takes part does not
-depend on content; its line number is logged here and nowhere else.
+publish does not trust the task's plan. It computes the epsilon again itself, and a task
+that the policy does not allow gets nothing (exit code 3). A row that does not fit the
+declaration is sent as the zero vector, so that taking part does not depend on content;
+its line number is in the log of this process and nowhere else.
 
-With --http, applications in any language post their users' events to this process, as JSON and each with a key of its own that
---state remembers (docs/how-to/clients.md; the interface describes itself at /v1/openapi.json). It listens on 127.0.0.1 unless another
-address is named, and goes on until it is interrupted.
+With --http, applications in any language post their users' events to this process, as
+JSON, each with a key of its own that --state remembers (docs/how-to/clients.md;
+/v1/openapi.json describes the interface). It listens on 127.0.0.1 unless you name another
+address, and goes on until it is interrupted.
 
-With --tasks one process publishes for the task of each file in a folder, which may come and go while it runs, from data that
---data names by the task: --data '/data/{task}.jsonl'. All have one --state, one policy and one connection. It goes on until it is
-interrupted, and prints a summary for each task whose rows are settled; a task that fails is tried again, and disturbs no other.
+With --tasks one process publishes for the task of each file in a folder. --data names the
+data by task: --data '/data/{task}.jsonl'. All tasks share one --state, one policy and one
+connection. Files may be added and removed while it runs. It goes on until it is
+interrupted, and prints a summary for each task whose rows are settled. A task that fails
+is tried again and does not disturb the others.
 
-With --relay instead of --nats all of this goes over HTTP to an ingest relay, and needs no credentials of the broker.`,
+With --relay instead of --nats everything goes over HTTP to an ingest relay, and no
+credentials of the broker are needed.`,
 		Example: `  ingest publish -f deploy/tasks/a9a.yaml --nats nats://127.0.0.1:4222 --data a9a.gz --state ./devices
   ingest publish --task clicks --nats nats://broker:4222 --data 'day-*.parquet' --format parquet --state ./devices
   ingest publish --task clicks --nats nats://broker:4222 --http 8090 --http-token ./token --state ./devices

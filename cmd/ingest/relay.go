@@ -25,16 +25,19 @@ func newRelay() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "relay --nats URL --http ADDR (--http-token FILE | --http-no-token)",
 		Short: "let devices read a task's records and send sealed reports over HTTP",
-		Long: `relay is a small process beside the broker for devices that hold no credentials of it: in browsers, on phones. It serves the
-signed records of tasks, forwards sealed reports and requests for places, and says what the broker said of each. It opens, parses and
-keeps nothing of them, and logs no address. One relay serves every task of its broker, or those of --task; any number of relays may
-stand beside each other.
+		Long: `relay is a small process beside the broker for devices that have no credentials of it, in
+browsers or on phones. It serves the signed records of tasks, forwards sealed reports and
+requests for places, and returns the broker's answer to each. It does not open, parse or
+keep them, and it logs no address. One relay serves every task of its broker, or those of
+--task. Any number of relays may run beside each other.
 
-A report that the broker answered for gets a 200 with its message id. Whatever else a device gets is no answer: a proxy in front must not
-repeat a POST, nor keep what says no-store. Requests with a cookie are refused: serve it on an origin of its own.
+A report that the broker acknowledged gets a 200 with its message id. Any other response
+is no acknowledgement: a proxy in front must not repeat a POST, nor cache responses marked
+no-store. Requests with a cookie are refused: serve the relay on an origin of its own.
 
-It listens on 127.0.0.1 unless another address is named, which wants --http-cert, --http-key and --http-token. Pages in browsers may use it
-from the origins of --origin alone.`,
+It listens on 127.0.0.1 unless you name another address, which needs --http-cert,
+--http-key and --http-token. Pages in browsers may use it only from the origins of
+--origin.`,
 		Example: `  ingest relay --nats nats://127.0.0.1:4222 --http 8095 --http-no-token
   ingest relay --nats nats://broker:4222 --http 0.0.0.0:443 --http-cert relay.pem --http-key relay-key.pem --http-token ./token --origin https://app.example`,
 		Args: cobra.NoArgs,

@@ -34,25 +34,32 @@ func newShuffle() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "shuffle (--task NAME | --tasks DIR) --nats URL",
 		Short: "run the shuffle stage of a task, or the helper of a task of two operators",
-		Long: `shuffle opens the reports of a round with a key that only this process's memory holds, adds them up, and releases one
-batch. Of several processes for one task one works and the others stand by. It ends when the task ends.
+		Long: `shuffle opens the reports of a round with a key that is only in this process's memory,
+adds them up, and releases one batch. Of several processes for one task one works and the
+others are on standby. It ends when the task ends.
 
-With --tasks one process has the stages of the tasks of all files in a folder, and takes from them the names alone. Files may come
-and go while it runs. A task that fails is tried again, and disturbs no other. With --role helper it has the helpers of those tasks
-that declare two operators, with one --state and one pair of pinned keys for all.
+With --tasks one process runs the stages of the tasks of all files in a folder. It uses
+only the names of the tasks. Files may be added and removed while it runs. A task that
+fails is tried again and does not disturb the others. With --role helper it runs the
+helpers of the tasks that declare two operators, with one --state and one pair of pinned
+keys for all.
 
-It is the trusted party of the shuffle model: run it apart from the learner. Forbid core dumps and swap for it.
+It is the trusted party of the shuffle model: run it apart from the learner, and forbid
+core dumps and swap for it.
 
-In --state it marks each round before it claims it. Should the broker lose what it acknowledged, a round that is marked is
-void and not opened again, and of the processes on one machine that share the folder one alone claims a round. The folder
-holds nothing of users and belongs to one machine: do not restore it from a backup.
+In --state it marks each round before it claims it. If the broker loses a record that it
+acknowledged, a marked round is void and is not opened again, and of the processes on one
+machine that share the folder only one claims a round. The folder holds nothing about
+users and belongs to one machine: do not restore it from a backup.
 
-SIGTERM drops the open attempt: another process opens the round again, and its users are asked again or, under pan and
-shuffle+pan, drop out. With --drain-timeout the round goes on for at most that long, and the process ends after it.
+SIGTERM drops the open attempt: another process opens the round again, and its users are
+asked again or, under pan and shuffle+pan, drop out. With --drain-timeout the round goes
+on for at most that long, and the process ends after it.
 
-With --role helper it is the second operator of privacy.trust: split, which another organisation runs: see ingest keygen helper.
-Its --state is the folder that keygen made, held by this process alone. --identity, --helper-key and --drain-timeout are the
-leader's.`,
+With --role helper it is the second operator of privacy.trust: split, run by another
+organisation: see ingest keygen helper. Its --state is the folder that keygen made; one
+process holds it at a time. --identity, --helper-key and --drain-timeout are flags of the
+leader.`,
 		Example: `  ingest shuffle --task a9a --nats nats://127.0.0.1:4222 --identity stage.key
   ingest shuffle --tasks /etc/panlearn/tasks --nats nats://127.0.0.1:4222 --identity stage.key --http 9091
   ingest shuffle --role helper --task a9a --nats tls://broker.example:4222 --state ./helper --stage-key KEY --learner-key KEY`,

@@ -24,27 +24,35 @@ func newAudit() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit -f TASK",
 		Short: "try to refute the task's privacy claim on the real encoder, randomizer and mixer",
-		Long: `audit runs one round of each mechanism of the plan again and again on rows far beyond the clip, which the client's encoder turns
-into vectors as far apart as it finds any, and compares what can be told from the released totals with the whole curve delta(epsilon)
-that is claimed for one round. The smallest cohort reports that the plan releases, and the stage tops up what is missing; once more
-hardly anybody does, so that nearly all of the noise is the stage's. Where no rows of a phase come near the poles of the ball, vectors
-that do are encoded as well. Under the trusts pan and
-shuffle+pan it does the same for somebody who also reads the mixer's memory once, before or after the target's report. Under trust local it
-looks at one report by itself, without a mixer. Of a report about several units, rows or people, one changes; the others are zero, and
-once more far from it. Where silos may be smaller than planned for and make up with noise of their own, it looks at a report of the
-smallest, too. Phases that differ in neither the cohort nor the randomizer are one mechanism.
+		Long: `audit tests the claim that privacy rests on. It runs one round of each mechanism of the
+plan many times, on rows far beyond the clip, and compares what an observer can tell from
+the released totals with the claimed curve delta(epsilon) of one round. It uses the
+client's own encoder, and of the vectors that this makes the two that are farthest apart.
+Where no rows of a phase come near the poles of the ball, it also encodes vectors that do.
 
-Where a user answers T rounds, one round of one user says next to nothing. There sqrt(T) users, rounded down, change together in the
-round, under trust local as many units of the one report, and the claim is the one for them, which is that of one user in as many rounds,
-squared.
+Each mechanism is tested with the smallest cohort whose release the plan allows, topped up
+by the stage, and again with almost nobody, so that nearly all of the noise is the
+stage's. Under the trusts pan and shuffle+pan the observer also reads the mixer's memory
+once, before or after the target's report. Under trust local it sees one report by itself,
+without a mixer. Where a report is about several units (rows or people), one unit changes;
+the others are zero, and in a second test far from it. Where silos may be smaller than
+planned and add noise of their own, the report of the smallest silo is tested, too. Phases
+with the same cohort and the same randomizer are one mechanism.
 
-In a task with grants: pass it also plays a round of a few people with all roles, and looks for what two of issuer, relay, broker and
-stage have in common of one of them: a token at those who carry it, a person, message or blinding at those who see the token. Addresses
-and times are left out. A link fails the audit.
+Where a user answers T rounds, one round of one user reveals almost nothing. Then the
+square root of T users, rounded down, change together in the round (under trust local: as
+many units of one report). The claim for m such users equals the claim for one user in m^2
+rounds.
 
-A failed audit refutes the claim at the printed confidence (exit code 1): do not run that build. A passed one proves nothing; the
-proof is in docs/proofs/theorem-a.md. Each audit says what it could have seen: at the printed share of the noise it fails about as often as
-not, and more often with less. More trials see smaller faults.`,
+For a task with grants: pass, audit also plays a round of a few people with all roles. It
+looks for values that two of issuer, relay, broker and stage have in common about one
+person: a token, among those who carry it; a person, message or blinding, among those who
+see the token. It does not compare addresses or times. A link fails the audit.
+
+A failed audit refutes the claim at the printed confidence (exit code 1): do not run that
+build. A passed audit proves nothing; the proof is in docs/proofs/theorem-a.md. Each audit
+prints how small a fault it could have seen: with the printed share of the noise it fails
+about half the time, with less noise more often. More trials detect smaller faults.`,
 		Example: `  learner audit -f deploy/tasks/quickstart.yaml --json
   learner audit -f deploy/tasks/a9a-interactive.yaml --set schedule.users=1000`,
 		Args: cobra.NoArgs,

@@ -38,13 +38,20 @@ func newDoctor() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor [--nats URL] [--state DIR] [-f TASK | --task NAME | --tasks DIR]",
 		Short: "look for what is wrong with a broker, its streams, these credentials and a learner's state",
-		Long: `doctor looks at connection, TLS, server version, clocks, JetStream's limits, the task's streams and their copies, and what these
-credentials may do; of a cluster, whether they would join it as a server. With --state it looks at the learner's folder: who holds it, its format, its ledger, the room on its disk,
-and, with --nats, whether broker and folder are of one time. With -f it names the keys in which the task file is not the task
-that stands. With --relay it asks that for the task, and compares. It leaves nothing behind: a probe of a permission sends what no stream takes, and an administrator's makes a stream of the
-size that a task's reports reserve, writes to it and deletes it. Run it once with each role's credentials:
-only an administrator's see settings, room and what a full stream is full of. Every finding that is not ok says what to do. Exit code 1 if there is a failure; warnings are
-listed.`,
+		Long: `doctor checks the connection, TLS, the server's version, clocks, JetStream's limits, the
+task's streams and their copies, and what these credentials may do. Of a cluster it also
+checks whether these credentials could join it as a server. With --state it checks the
+learner's folder: which process holds it, its format, its ledger, the free space on its
+disk, and, with --nats, whether the broker and the folder are of the same time. With -f it
+lists the keys in which the task file differs from the task on the broker. With --relay it
+asks the relay for the task and compares.
+
+It leaves nothing behind. To test a permission it sends a message that no stream takes.
+With an administrator's credentials it makes a stream as large as a task's reports
+reserve, writes to it, and deletes it. Run doctor once with the credentials of each role:
+only an administrator's show settings, free space, and what fills a full stream. Every
+finding that is not ok says what to do. The exit code is 1 if there is a failure, and 0 if
+there are only warnings.`,
 		Example: `  learner doctor -f deploy/tasks/a9a.yaml --nats tls://broker:4222 --nkey admin.nk --tls-ca ca.pem --replicas 3
   learner doctor --task a9a --nats tls://broker:4222 --nkey stage.nk --tls-ca ca.pem --role stage
   learner doctor -f deploy/tasks/a9a.yaml --state /var/lib/panlearn/a9a --nats tls://broker:4222 --nkey learner.nk --tls-ca ca.pem`,
@@ -196,13 +203,16 @@ func newProvision() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "provision (-f TASK | --task NAME | --tasks DIR) --nats URL",
 		Short: "create a task's streams, with an administrator's credentials",
-		Long: `provision creates the task's five streams and the consumer of its reports where they are missing. What is there already is
-left as it is; where a guarantee would not hold on it, provision says which settings differ and fails. It may be run again.
+		Long: `provision creates the task's five streams and the consumer of its reports if they are
+missing. It leaves what exists as it is. Where the guarantee would not hold on an existing
+stream, provision lists the settings that differ and fails. It may be run again.
 
-learner run creates missing streams itself if its credentials let it, as they do on a broker without accounts. With -f the
-size of one report is known and enforced by the broker.
+learner run creates missing streams itself if its credentials allow it, as they do on a
+broker without accounts. With -f the size of one report is known, and the broker enforces
+it.
 
-With --tasks it does so for the task of each file in a folder, and goes on after one that fails.`,
+With --tasks it does this for the task of each file in a folder, and goes on after a task
+that fails.`,
 		Example: `  learner provision -f deploy/tasks/a9a.yaml --nats tls://broker:4222 --nkey admin.nk --tls-ca ca.pem --replicas 3`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -281,10 +291,12 @@ func newRemove() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "remove (-f TASK | --task NAME) --nats URL",
 		Short: "delete the streams of a task that has ended, with an administrator's credentials",
-		Long: `remove deletes the task's five streams and all that is in them: rounds, batches, the end. Model and ledger are in the learner's
-state folder, which it does not touch, nor the folders of stage and devices. Stop the task's learner before: one that runs on an
-ended task creates the streams again where its credentials let it. A task that has not ended is refused, unless --force is given.
-Interrupted, it may be run again. A name of which the broker has no stream is an error, exit code 1.`,
+		Long: `remove deletes the task's five streams and everything in them: rounds, batches, the End.
+Model and ledger are in the learner's state folder; remove does not touch it, nor the
+folders of stage and devices. Stop the task's learner first: a learner that runs on an
+ended task creates the streams again if its credentials allow it. A task that has not
+ended is refused unless --force is given. After an interruption run remove again. If the
+broker has no stream of that name, the exit code is 1.`,
 		Example: "  learner remove --task a9a --nats tls://broker:4222 --nkey admin.nk --tls-ca ca.pem",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -24,13 +24,15 @@ func newCalibrateModel() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "calibrate --model FILE --data FILE --public -o FILE",
 		Short: "make a model's probabilities frequencies, by public rows",
-		Long: `calibrate fits a straight line to the scores of a model, by rows that are public, so that its probabilities become frequencies: of events
-with a probability of .8 about eight in ten are positive. It writes a snapshot like any other. Decisions may change; of two classes the
-order of events does not. The privacy statement stays as it is, because nobody's private rows are asked: that the rows are
-public is what --public says.
+		Long: `calibrate fits a straight line to the scores of a model so that its probabilities match
+frequencies: of the events with a probability of 0.8, about eight in ten are positive. It
+writes a snapshot like any other. Decisions may change; for two classes the order of
+events does not. The rows must be public, which you state with --public. No private row is
+used, so the privacy statement does not change.
 
-It tells log loss and calibration error before and after, on rows that the line was not fitted on (five parts, each scored by the line of
-the other four), and writes nothing where the log loss is no lower.`,
+It prints log loss and calibration error before and after, on rows that the line was not
+fitted on (five parts, each scored by the line of the other four). It writes nothing if
+the log loss does not get lower.`,
 		Example: "  learner calibrate --model model.json --data public.csv --public -o calibrated.json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

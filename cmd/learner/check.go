@@ -23,12 +23,14 @@ func newCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check -f TASK --data FILE",
 		Short: "how data fit a task: invalid, missing, clamped and unlisted values, norms, labels, order",
-		Long: `check reads data and says how they fit a task: rows that are invalid (they would report the zero vector) and why, values that are
-missing, moved into their bounds, or words outside the vocabulary, column by column, vectors that are longer than the norm bound, how many events there are of each
-label, and whether labels come in an order. Of rows it says where they are and never what is in them.
+		Long: `check reads data and reports how they fit a task: invalid rows (they would report the zero
+vector) and why; by column, values that are missing, moved into their bounds, or not in
+the vocabulary; vectors longer than the norm bound; the number of events of each label;
+and whether the labels come in an order. It names rows by their position and never prints
+their content.
 
-It runs where the data are, and what it prints is not private: it is computed from the rows without noise. It is for people who may see
-them. Exit code 1 where no row fits.`,
+Run it where the data are. Its output is not private: it is computed from the rows without
+noise, for people who may see them. The exit code is 1 if no row fits.`,
 		Example: `  learner check -f deploy/tasks/adult.yaml --data adult.data.gz
   learner check -f churn.yaml --data 'events-*.csv.gz' --json`,
 		Args: cobra.NoArgs,

@@ -41,23 +41,33 @@ func newEval() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "eval (--model FILE [--model FILE] | --state DIR --in-order | --http URL --in-order) --data FILE",
 		Short: "how a snapshot does on labelled data, and compared with what",
-		Long: `eval says how a snapshot does on labelled data, beside what the best constant does on them: the majority class and the shares of
-the classes, or the mean of the labels (their quantile for the absolute and the quantile loss); it says so where the model is worse. Of classes it tells accuracy, log loss,
-area under the curve (AUC), confusion matrix, precision and recall, and how far probabilities are from what occurs (calibration error,
-over ten bins of equal width); of several classes AUC, precision and recall are means over the classes, and calibration is that of the
-predicted class. Of numbers it tells R2, root mean squared and mean absolute error, of quantiles coverage too.
+		Long: `eval measures a snapshot on labelled data, and beside it the best constant on the same
+data: the majority class and the shares of the classes, or the mean of the labels (their
+quantile for the absolute and the quantile loss). It says so if the model is worse than
+the constant. For classes it prints accuracy, log loss, area under the curve (AUC), the
+confusion matrix, precision, recall, and the calibration error over ten bins of equal
+width. With more than two classes, AUC, precision and recall are means over the classes,
+and the calibration error is computed for the predicted class. For numbers it prints R2,
+root mean squared error and mean absolute error; for quantiles also coverage.
 
-With a second --model it tells both on the events that fit both, and the differences, second minus first, with 95 % intervals: normal ones
-of the paired differences, by the delta method for root mean squares, by Agresti and Min for shares.
+With a second --model it prints the figures of both models on the events that fit both,
+and the differences, second minus first, with 95 % intervals: normal intervals of the
+paired differences, the delta method for root mean squares, Agresti and Min for shares.
 
-With --state or --http, and --in-order, it evaluates a stream by test, then train: the rows are in the order in which their users took
-part, and each is scored by the newest model that the learner kept of those that stood before its round (learner history). It tells
-log loss or mean square, accuracy, the same of late as the model remembers, and alarms: the figures of learner simulate. How fine that is
-follows from state.snapshots. Users who took part and were not counted shift the rows after them by as many.
+With --state or --http, and --in-order, it evaluates a stream by test-then-train. The rows
+must be in the order in which their users took part. Each row is scored by the newest kept
+model that was current before the row's round (learner history). It prints log loss or
+mean square, accuracy, both also for recent rounds at the rate at which the model forgets,
+and alarms: the same figures as learner simulate. state.snapshots decides how many models
+are kept, and so how exact this is. Each user who took part and was not counted shifts the
+rows after it by one.
 
-Data in which a declared class never occurs, or whose labels are all equal, are refused, because labels that are typed wrong look so;
---absent-classes accepts them, and so does --in-order, because a stretch of a stream may have one class. An event that does not fit the declaration is left out; which ones they are is said on standard error, by
-line and column, never by content. What is told depends on single events and has no privacy guarantee: it is for people who may see them.`,
+Data in which a declared class never occurs, or whose labels are all equal, are refused,
+because wrongly typed labels look like that. --absent-classes accepts them, and so does
+--in-order, because part of a stream may have one class. An event that does not fit the
+declaration is left out; standard error lists such events by line and column, never by
+content. The output depends on single events and has no privacy guarantee: it is for
+people who may see the events.`,
 		Example: "  learner eval --model model.json --data a9a.t.gz --json\n" +
 			"  learner eval --model old.json --model new.json --data a9a.t.gz --plot calibration.svg\n" +
 			"  learner eval --state /var/lib/panlearn/prices --in-order --data prices.csv",

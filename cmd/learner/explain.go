@@ -29,15 +29,19 @@ func newExplain() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain --model FILE [--data FILE [--line N]]",
 		Short: "say what each column contributes to a model's score",
-		Long: `explain says how a model scores. The contribution of a column is the sum of weight times value over what is made from it; with the
-intercept the contributions of an event add up to its score.
+		Long: `explain shows how a model scores. The contribution of a column is the sum of weight times
+value over the features made from it. The contributions of an event and the intercept add
+up to its score.
 
-Without --data it tells for each column the declared values at which it contributes least and most. With --data, rows that you may look
-at, it also tells how much the contribution varies over them (spread, a standard deviation), and orders the columns by that. With --line
-it explains the prediction for one event, beside the average event of the data.
+Without --data it prints for each column the declared values with the smallest and the
+largest contribution. With --data, rows that you may look at, it also prints how much the
+contribution varies over them (spread, a standard deviation) and sorts the columns by it.
+With --line it explains the prediction for one event, compared with the average event of
+the data.
 
-It describes the model, not the world: columns that move together share in any way what they tell, and noise is in every weight.
-What is told with --data depends on single events and has no privacy guarantee: it is for people who may see them.`,
+It describes the model, not the world. Columns that move together may share their effect
+in any proportion, and every weight has noise. The output with --data depends on single
+events and has no privacy guarantee: it is for people who may see them.`,
 		Example: "  learner explain --model model.json\n" +
 			"  learner explain --model model.json --data public.csv --line 17",
 		Args: cobra.NoArgs,

@@ -64,20 +64,28 @@ func newFit() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fit -f TASK --data FILE [--test FILE | --holdout K] --state DIR [-o MODEL]",
 		Short: "learn from rows that are all in one place, with a budget",
-		Long: `fit learns a model from the rows of a file, for people who have them and trust this machine with them: all roles run in this process, and
-what they keep and say hides each row (central differential privacy). The task file may be one for many devices: what it says of their
-numbers and of trust does not apply, and is named. The data make one silo, whose units are the rows, or people where privacy.unit says so.
-How many there are is public, because privacy is for one that is replaced by another.
+		Long: `fit learns a model from the rows of a file. It is for people who have the rows and trust
+this machine with them. All roles run in this process, and what it keeps and prints hides
+each row (central differential privacy). The task file may be one for many devices: fit
+ignores what it declares about their number and about trust, and lists what it ignored.
+The data are treated as one silo. Its units are the rows, or people if privacy.unit says
+so. The number of units is public, because the guarantee is about replacing one unit by
+another.
 
-It may be killed at any moment: the same command goes on where it stopped. A state folder is of one fit. Once that has ended another in
-the same folder is refused, because it would be charged on top; folders of the same rows add up. snapshot, status and ledger work on the
-folder, also while it runs. What is in it is released, except rows that are being read: nothing of a row is there without noise.
+fit may be killed at any moment: the same command continues where it stopped. A state
+folder belongs to one fit. After that has ended, another fit in the same folder is
+refused, because it would be charged in addition; several folders of the same rows add up.
+snapshot, status and ledger work on the folder, also while fit runs. Everything in the
+folder is released, except what belongs to the rows that are being read. Nothing of a row
+is ever in it without noise.
 
---holdout and --test say how good the model is. Those figures and the training loss are of the rows themselves, without noise: they are
-for people who may see the rows. -o writes the model with its privacy statement.
+--holdout and --test measure the model. These figures and the training loss are computed
+from the rows without noise: they are for people who may see the rows. -o writes the model
+with its privacy statement.
 
---public is for data that need no protection: the same method without noise, in memory. Nothing is charged, and the model says so. It
-goes to -o, or into --state as model.json; a folder of a private fit is refused.`,
+--public is for data that need no protection. It runs the same method without noise, in
+memory. Nothing is charged, and the model says that it is not private. The model goes to
+-o, or to model.json in --state; a folder of a private fit is refused.`,
 		Example: `  learner fit -f deploy/tasks/a9a.yaml --data a9a.gz --test a9a.t.gz --state ./a9a-fit -o model.json
   learner fit -f task.yaml --data 'day-*.csv' --holdout 5 --state ./fit --http 127.0.0.1:8080
   learner fit -f task.yaml --data open.csv --holdout 5 --public -o model.json`,

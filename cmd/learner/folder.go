@@ -27,11 +27,15 @@ func newRestore() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "restore BACKUP --state DIR --nats URL",
 		Short: "put a backup in the place of a lost state folder",
-		Long: `restore copies a backup to a state folder that is not there, or empty. It verifies the ledger, and holds the backup against
-the records of the broker, before anything is written. A broker that is older than the backup, or belongs to another learner, is
-refused. One that has gone on since is not: the learner then has to apply the standing batches again. Nor is one that is
-older than the backup of a task that has ended: the learner has nothing to ask of it but to keep that end. An empty folder is filled
-and may be a mount point; if that is killed half-way, nothing opens the folder: empty it and restore again.`,
+		Long: `restore copies a backup to a state folder that is missing or empty. Before it writes
+anything, it verifies the ledger and compares the backup with the records of the broker.
+It refuses if the broker's records are older than the backup, or belong to another
+learner. If the broker has gone on since the backup, restore succeeds, and the learner
+then applies the batches on the broker again. If the task had ended by the time of the
+backup, an older broker is accepted, too: the learner needs only to keep that end.
+
+An empty folder may be a mount point. If restore is killed halfway, nothing opens the
+folder: empty it and restore again.`,
 		Example: "  learner restore /backup/a9a-monday --state /var/lib/panlearn/a9a --nats nats://broker:4222",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -75,9 +79,11 @@ func newBackup() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backup --state DIR -o DIR2",
 		Short: "copy the state of a learner, running or not",
-		Long: `backup writes what is committed, model, cursor and privacy ledger, to a new state folder. A learner that runs is asked over
-its control socket and goes on. The copy is complete, synced and its ledger verified when the command ends, or it is not there.
-The streams of the broker, with --embedded below the state folder, and the identity file are not in it.`,
+		Long: `backup copies the committed model, cursor and privacy ledger to a new state folder. It
+asks a running learner over its control socket; the learner goes on. When the command
+ends, the copy is complete, synced and its ledger verified, or there is no copy. The
+backup does not hold the broker's streams (with --embedded they are below the state
+folder) nor the identity file.`,
 		Example: "  learner backup --state /var/lib/panlearn/a9a -o /backup/a9a-monday",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -113,12 +119,16 @@ func newFinish() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "finish --state DIR [--nats URL]",
 		Short: "end a task before its last step, or one without end",
-		Long: `finish ends a task for good: the signed End tells stage and publishers to stop, and the model is the one of the last round.
-A learner that runs is asked over its control socket. Where none runs, --nats and --identity do in its place.
+		Long: `finish ends a task for good. A signed record, the End, tells the stage and the publishers
+to stop, and the model of the last round is the final one. finish asks a running learner
+over its control socket. If none runs, give --nats and --identity, and finish ends the
+task itself.
 
-A round that is announced is waited for and applied, because its users have been asked; with --now it is given up, unless
-its batch is there. A round that is given up stays charged in the ledger. A task that has ended stays as it is: exit code 0.
-Interrupted while it waits, the request stands for as long as the learner runs.`,
+If a round is announced, finish waits for its batch and applies it, because the round's
+users have been asked. With --now the round is given up unless its batch is there. A round
+that is given up stays charged in the ledger. On a task that has already ended, finish
+does nothing: exit code 0. If you interrupt finish while it waits, a running learner still
+ends the task after the round.`,
 		Example: `  learner finish --state /var/lib/panlearn/a9a
   learner finish --state /var/lib/panlearn/a9a --now --nats nats://broker:4222 --json`,
 		Args: cobra.NoArgs,

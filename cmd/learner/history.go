@@ -26,9 +26,11 @@ func newHistory() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "history (--state DIR | --http URL)",
 		Short: "the rounds of a task: users, scores, alarms, and which models are kept",
-		Long: `history prints a line for each of the newest rounds: how many users it had, what they scored on the model that stood before it,
-the surprise, the clip, about how many users the model remembers, and whether the model after it is kept. A model that is
-kept can be written (learner snapshot --round), kept for good (learner pin) and released again (learner rollback).`,
+		Long: `history prints one line for each of the newest rounds: how many users it had, their score
+on the model that was current before it, the surprise, the clip, about how many users the
+model remembers, and whether the model after the round is kept. A kept model can be
+written (learner snapshot --round), kept for good (learner pin), and released again
+(learner rollback).`,
 		Example: "  learner history --state /var/lib/panlearn/a9a --newest 20",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -151,13 +153,17 @@ func newRollback() *cobra.Command {
 	return new(changeFlags).command(&cobra.Command{
 		Use:   "rollback --state DIR --round ROUND",
 		Short: "release the model of an earlier round again",
-		Long: `rollback has the model of an earlier round stand again, at once and in one commit: snapshots are of that model, and the next round
-that is announced starts from it, as a task with model.start does. It costs no epsilon, because nobody is asked. A learner that
-runs is asked over its control socket; without one the folder is changed, and no broker is needed.
+		Long: `rollback makes the model of an earlier round the current one, at once and in one commit.
+Snapshots are of that model, and the next round that is announced starts from it, as a
+task with model.start does. It costs no epsilon, because no user is asked. A running
+learner is asked over its control socket; without one the folder is changed, and no broker
+is needed.
 
-The round that is announced already was asked at the model that is withdrawn: its users are counted and charged, and the
-model learns nothing from them. The model that is withdrawn is kept, so that the same command takes the rollback back. A task that
-ends is refused, because its steps are planned for where it stands: learner snapshot --round has its earlier models.`,
+The users of a round that is already announced were asked at the withdrawn model: they are
+counted and charged, but the model does not learn from them. The withdrawn model is kept,
+so that the same command can undo a rollback. Only tasks without an end can be rolled
+back: the steps of other tasks are planned from the model that they have reached. learner
+snapshot --round writes their earlier models.`,
 		Example: "  learner history --state /var/lib/panlearn/prices\n  learner rollback --state /var/lib/panlearn/prices --round 812",
 	}, statedir.RollBack, func(r service.Record) string {
 		return fmt.Sprintf(
@@ -168,18 +174,20 @@ ends is refused, because its steps are planned for where it stands: learner snap
 
 func newPin() *cobra.Command {
 	return new(changeFlags).command(&cobra.Command{
-		Use:     "pin --state DIR --round ROUND",
-		Short:   "keep the model of a round until it is unpinned",
-		Long:    "pin keeps a model that is kept, or the newest one, whatever state.snapshots says, until learner unpin. At most 100 are pinned.",
+		Use:   "pin --state DIR --round ROUND",
+		Short: "keep the model of a round until it is unpinned",
+		Long: `pin keeps a model for good, whatever state.snapshots says, until learner unpin: the newest
+model, or an earlier one that is still kept. At most 100 models are pinned.`,
 		Example: "  learner pin --state /var/lib/panlearn/prices --round 812",
 	}, statedir.Pin, func(r service.Record) string { return fmt.Sprintf("round %d: its model is pinned", r.Round) })
 }
 
 func newUnpin() *cobra.Command {
 	return new(changeFlags).command(&cobra.Command{
-		Use:     "unpin --state DIR --round ROUND",
-		Short:   "let the model of a round go as others do",
-		Long:    "unpin takes back learner pin. From the next round on the model is kept as long as state.snapshots says.",
+		Use:   "unpin --state DIR --round ROUND",
+		Short: "let the model of a round go as others do",
+		Long: `unpin undoes learner pin. From the next round on the model is kept as long as
+state.snapshots says.`,
 		Example: "  learner unpin --state /var/lib/panlearn/prices --round 812",
 	}, statedir.Unpin, func(r service.Record) string { return fmt.Sprintf("round %d: its model is not pinned", r.Round) })
 }

@@ -22,16 +22,21 @@ func newInit() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init --data FILE [--label COLUMN] [-o TASK]",
 		Short: "draft a task file from a public sample",
-		Long: `init reads a sample of data and writes a task file with a comment for each choice: how the data are written (csv with any of the usual
-separators, jsonl, parquet, libsvm), which columns are numbers, words, codes or nothing to learn from, bounds and vocabularies, the label and
-the loss that goes with it.
+		Long: `init reads a sample of data and writes a task file with a comment for each choice: the
+format of the data (csv with any of the usual separators, jsonl, parquet, libsvm); which
+columns are numbers, words, codes, or not used; bounds and vocabularies; the label and its
+loss.
 
-With -o it also makes a public model of the sample and its labels, boosted trees and a linear model, and lets the task begin with it: the
-users then learn what it has wrong. The model lies beside the task file, in TASK-public.json and TASK-start.json, which belong to it. What
-it has alone, and what the users can be expected to add, is said. --no-public-labels leaves all that out.
+With -o it also makes a public model from the sample and its labels, boosted trees and a
+linear model, and starts the task from it: the users then correct its errors. The model is
+in the files TASK-public.json and TASK-start.json beside the task file, and they belong to
+it. init prints how good the public model is alone, and what the users can be expected to
+add. --no-public-labels leaves all that out.
 
-The sample has to be public, or paid for elsewhere: bounds, words and the public model are made of it without noise and go into the
-task, which every device sees; a leaf of a tree tells of as few as 15 rows. Never give it the data that the task is about.`,
+The sample must be public, or its use already accounted for: bounds, words and the public
+model are made from it without noise and become part of the task, which every device sees.
+A leaf of a tree is computed from as few as 15 rows. Never give init the data that the
+task is about.`,
 		Example: `  learner init --data sample.csv --label churned --users 50000 -o churn.yaml
   learner check -f churn.yaml --data sample.csv
   learner plan -f churn.yaml`,

@@ -32,7 +32,8 @@ Start with:
   learner run -f TASK --embedded --listen 127.0.0.1:4222 --state DIR
 
 Exit codes: 0 done, 1 error, 2 usage, 3 refused for privacy (budget, policy), 75 try again.
-Every flag but --data can be set in the environment: --log-level is PANLEARN_LOG_LEVEL. A variable that nearly is one is refused.`,
+Every flag except --data can be set in the environment: PANLEARN_LOG_LEVEL sets --log-level.
+A variable whose name is almost that of a flag is refused.`,
 		Example: "  learner quickstart --events 50000 --json",
 		Args:    cobra.NoArgs,
 	}
@@ -112,12 +113,16 @@ func newDevCA() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "devca DIR",
 		Short: "write a broker's TLS certificates, users and configuration for development",
-		Long: `devca writes a certificate authority, a server certificate for this machine, and for each role (admin, learner, stage, helper,
-publishers) a client certificate, an NKey and a file with the flags as environment variables. panlearn.conf in the folder
-is the shipped configuration, with accounts and permissions for each role: nats-server -c DIR/panlearn.conf starts it.
-With --server for each of several servers what is a server's is in DIR/server-1, DIR/server-2 ..., and cluster.conf in each joins them.
+		Long: `devca writes a certificate authority, a server certificate for this machine, and for each
+role (admin, learner, stage, helper, publishers) a client certificate, an NKey and a file
+with the flags as environment variables. The folder also gets panlearn.conf, the shipped
+configuration with the accounts and permissions of each role: nats-server -c
+DIR/panlearn.conf starts a server. With one --server for each of several servers, each
+server's files are in DIR/server-1, DIR/server-2 and so on, with a cluster.conf that joins
+them.
 
-The authority's private key is not kept. Files are readable by their owner only; nothing is overwritten.`,
+The authority's private key is not kept. Only the owner can read the files. No file is
+overwritten.`,
 		Example: `  learner devca ./broker --host broker.example --publishers 3
   nats-server -c ./broker/panlearn.conf
   set -a; . ./broker/admin.env; learner provision -f deploy/tasks/a9a.yaml --nats tls://127.0.0.1:4222

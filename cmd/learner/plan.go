@@ -29,14 +29,19 @@ func newPlan() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan -f TASK [--compare [--data FILE]]",
 		Short: "rounds, cohort, noise, guarantees and predicted risk of a task, for every algorithm",
-		Long: `plan minimises each algorithm's risk bound over the number of rounds, with the accountant's real noise, and prints what
-follows: before anybody has sent anything. Beside the algorithm of the task it shows all others that apply, and what the same
-privacy budget would come to under local and under central differential privacy, and with the constants of Cheu, Joseph, Mao and Peng.
+		Long: `plan computes, before anybody has sent anything, what a task costs and what it can learn.
+It minimises each algorithm's risk bound over the number of rounds, with the accountant's
+real noise. Beside the algorithm of the task it prints all others that apply, and what the
+same privacy budget achieves under local and under central differential privacy, and with
+the constants of Cheu, Joseph, Mao and Peng.
 
-With --compare it prints one table in which to choose instead: who adds the noise (each by himself, all together, the stage, one place), what a
-report is of, one pass or many, and which method, each planned as a run would be and simulated with the same seeds on rows made up from the
-declaration, or on the public rows of --data. Of the lines that protect what the task promises it recommends the one with the least trust, then the fewest
-rounds, that is predicted at most 0.3 points behind the best, and says why.`,
+With --compare it prints one table to choose from: which party adds the noise (each user
+alone, all users together, the stage, one central place), what a report is about, one pass
+or many, and which method. Each is planned as a run would be, and simulated with the same
+seeds on rows made up from the declaration, or on the public rows of --data. Among the
+lines that protect what the task promises, it considers those predicted at most 0.3 points
+behind the best, and recommends the one that needs the least trust, then the fewest
+rounds. It prints the reason.`,
 		Example: `  learner plan -f deploy/tasks/a9a.yaml --set privacy.epsilon=2 --plot risk.svg
   learner plan -f deploy/tasks/silos.yaml --compare`,
 		Args: cobra.NoArgs,

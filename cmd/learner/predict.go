@@ -27,10 +27,11 @@ func newPredict() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "predict --model FILE --data FILE",
 		Short: "score events with a snapshot",
-		Long: `predict reads events one by one and writes a line for each: where it stands, its score, its probability where the loss has one,
-and its class, or for numbers and counts its prediction. A label may be there or not. An event that does not fit the declaration
-has an empty score; which ones they are is said on standard error, by line and column, never by content. What is written depends on
-single events and has no privacy guarantee: it is for people who may see the events.`,
+		Long: `predict reads events and writes a line for each: its position, its score, its probability
+where the loss has one, and its class, or the predicted number or count. The events may
+have labels or not. An event that does not fit the declaration gets an empty score;
+standard error lists such events by line and column, never by content. The output depends
+on single events and has no privacy guarantee: it is for people who may see the events.`,
 		Example: "  learner predict --model model.json --data events.csv -o scores.csv\n" +
 			"  tail -f events.jsonl | learner predict --model model.npz --data - --format jsonl --output jsonl",
 		Args: cobra.NoArgs,

@@ -238,8 +238,9 @@ func newPrivacyCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check FILE",
 		Short: "compute the rows of a file of reference samples",
-		Long: `check reads {"rows": [...]} of reference samples (kinds delta, eps, calibrate, midbatch, topup, gauss, plan, local), as in
-randomizer/accounting/testdata/accounting-samples.json and local-samples.json, and prints the accountant's value of each.`,
+		Long: `check reads {"rows": [...]} of reference samples (kinds delta, eps, calibrate, midbatch,
+topup, gauss, plan, local), as in randomizer/accounting/testdata/accounting-samples.json
+and local-samples.json, and prints the accountant's value for each.`,
 		Example: "  learner privacy check randomizer/accounting/testdata/accounting-samples.json --json",
 		Args:    cli.OneArg("FILE", "one file of samples"),
 		RunE: func(c *cobra.Command, args []string) error {

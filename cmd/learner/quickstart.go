@@ -39,14 +39,18 @@ func newQuickstart() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "quickstart",
 		Short: "everything in one process: broker, users, shuffle stage, learner",
-		Long: `quickstart starts a NATS server, a shuffle stage and a learner with its Pebble store, and lets simulated users with a known
-optimum send one private report each. It keeps nothing.
+		Long: `quickstart starts a NATS server, a shuffle stage and a learner with its Pebble store in
+this process, and lets simulated users with a known optimum send one private report each.
+It keeps nothing.
 
-With --http it serves a live page, and goes on serving it after its end, until it is interrupted. With --relay the devices hold no
-connection to the broker: they go over HTTP through a relay, as devices in browsers do (ingest relay).
+With --http it serves a live page, and goes on serving it after the task's end until it is
+interrupted. With --relay the devices do not connect to the broker: they use HTTP through
+a relay, as devices in browsers do (ingest relay).
 
-With both, and without --seed, you can take part yourself, in a browser on this machine, at /device of --http. The made-up users
-leave one place of the last round, which waits for you until its deadline: 5 minutes, if --set schedule.deadline says nothing else.`,
+With both, and without --seed, you can take part yourself in a browser on this machine, at
+/device of --http. The simulated users leave one place of the last round free. It waits
+for you until the round's deadline: 5 minutes, unless --set schedule.deadline says
+otherwise.`,
 		Example: "  learner quickstart\n  learner quickstart --http 127.0.0.1:8080\n  learner quickstart --events 50000 --json -o model.json\n" +
 			"  learner quickstart --set privacy.trust=pan\n  learner quickstart --http 8080 --relay",
 		Args: cobra.NoArgs,

@@ -25,15 +25,18 @@ func newRetain() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "retain (-f TASK | --task NAME | --tasks DIR) --nats URL [--every 1h]",
 		Short: "remove the records of a task's old rounds, with an administrator's credentials",
-		Long: `retain removes from the broker what nobody needs any more: the rounds, attempts, claims, closes and batches that are older than
-schedule.retention of the task and more than 1,000 rounds behind the newest. The task, the stage's key and the end stay, and so do model and
-ledger, which are in the learner's state folder. A device that was away for longer, and took part in a round that is removed, counts itself as
-having taken part.
+		Long: `retain deletes records on the broker that nobody needs any more: the rounds, attempts,
+claims, closes and batches older than schedule.retention of the task and more than 1,000
+rounds behind the newest. The task, the stage's key and the End stay, and so do model and
+ledger, which are in the learner's state folder. A device that was away for longer, and
+took part in a round that was deleted, counts itself as having taken part.
 
-Once, or with --every again and again until it is stopped. learner run does it itself where its credentials let it, as with --embedded and on a
-broker without accounts; it may run twice, and beside learner run.
+It runs once, or with --every again and again until it is stopped. learner run does the
+same itself if its credentials allow it, as with --embedded and on a broker without
+accounts. Running both, or retain twice, does no harm.
 
-With --tasks it does so once for the task of each file in a folder, and goes on after one that fails: run it from a timer.`,
+With --tasks it does this once for the task of each file in a folder, and goes on after a
+task that fails: run it from a timer.`,
 		Example: `  learner retain --task a9a --nats tls://broker:4222 --nkey admin.nk --tls-ca ca.pem --every 1h`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -35,19 +35,25 @@ func newRun() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run (-f TASK | --tasks DIR) (--nats URL | --embedded [--listen ADDR] [--relay ADDR]) --state DIR",
 		Short: "run a task, or many: the long-lived learner",
-		Long: `run announces rounds, consumes each batch exactly once, and commits model, cursor and privacy ledger in one write. It may
-be killed at any moment: the same command goes on where it stopped. snapshot, status and ledger work while it runs.
+		Long: `run announces rounds, consumes each batch exactly once, and commits model, cursor and
+privacy ledger in one write. It may be killed at any moment: the same command continues
+where it stopped. snapshot, status and ledger work while it runs.
 
-With --embedded it brings its own NATS server, which keeps its streams below --state; --listen lets other processes of
-this machine reach it, and --relay lets devices take part over HTTP (ingest publish --relay). --tls-cert and --tls-key are then that server's; with --tls-ca its clients need certificates.
-Learner and broker are then one party to devices: it sees who sends when, chooses whose reports reach the stage, and answers
-for what was stored. A device's ledger does not rely on such answers; the honest fraction of a cohort does rely on the broker.
+With --embedded it also runs a NATS server, which keeps its streams below --state.
+--listen lets other processes of this machine reach that server, and --relay lets devices
+take part over HTTP (ingest publish --relay). --tls-cert and --tls-key are then the
+server's; with --tls-ca its clients need certificates. To devices, learner and broker are
+then one party. It sees who sends when, it chooses whose reports reach the stage, and it
+acknowledges what was stored. A device's privacy ledger does not rely on acknowledgements;
+the honest fraction of a cohort does rely on the broker.
 
-With --tasks one process runs the task of each file in a folder. Files may come and go while it runs: one that is new is started, one
-that is removed is stopped, and its state folder, --state/NAME, stays. A task that fails is tried again, and disturbs no other.
+With --tasks one process runs the task of each file in a folder. Files may be added and
+removed while it runs: a new one is started; a removed one is stopped, and its state
+folder, --state/NAME, stays. A task that fails is tried again and does not disturb the
+others.
 
-A state folder that is an older copy of itself is refused. With --accept-rollback the learner applies the batches that stand
-on the broker again, which leads to the same bytes.`,
+A state folder that is an older copy of itself is refused. With --accept-rollback the
+learner applies the batches that are on the broker again, which leads to the same bytes.`,
 		Example: `  learner run -f deploy/tasks/a9a.yaml --embedded --listen 127.0.0.1:4222 --state ./state --exit-when-done
   learner run -f task.yaml --nats nats://broker:4222 --state /var/lib/panlearn --http 127.0.0.1:9090
   learner run --tasks /etc/panlearn/tasks --nats nats://broker:4222 --state /var/lib/panlearn --http 9090`,

@@ -27,17 +27,23 @@ func newServe() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve (--model FILE | --state DIR | --from URL)... --http ADDR (--http-token FILE | --http-no-token)",
 		Short: "score events over HTTP with the newest models",
-		Long: `serve is a scorer for applications: they post events as JSON or csv and get predictions, each by the newest released model of a task.
-It serves any number of tasks, one model of each: snapshots in files, state folders (whose learner may run), and learners at their --http.
-Each is read again every --every; a new release is served at once, and where none can be read the one before stays. A learner that is
-not up, or has begun no task yet, is asked again and again: until it has a model /readyz fails, and the log says why.
+		Long: `serve is a scorer for applications: they post events as JSON or csv and get predictions by
+the newest released model of a task. It serves any number of tasks, one model each, from
+snapshot files, from state folders (whose learner may run), and from learners at their
+--http. Every --every it looks for a new release and serves it at once. If the new one
+cannot be read, the one before is served on. A learner that is not up, or has no task yet,
+is asked again and again; until it has a model /readyz fails, and the log says why.
 
-  curl -H "Authorization: Bearer $(cat token)" -H 'Content-Type: application/json' -d '{"age": 39}' URL/v1/models/TASK/predictions
+  curl -H "Authorization: Bearer $(cat token)" -H 'Content-Type: application/json' \
+    -d '{"age": 39}' URL/v1/models/TASK/predictions
 
-URL/v1/models lists what is served, URL/v1/models/TASK is the snapshot with an ETag, URL/v1/openapi.json describes all of it. Nothing of an
-event is logged, measured or kept. What is answered depends on single events and has no privacy guarantee: who may post may see them.
+URL/v1/models lists what is served, URL/v1/models/TASK is the snapshot with an ETag, and
+URL/v1/openapi.json describes the interface. serve does not log, measure or keep anything
+of an event. Predictions depend on single events and have no privacy guarantee: everybody
+who may post events may see them.
 
-It listens on 127.0.0.1 unless another address is named, which wants --http-cert, --http-key and --http-token.`,
+It listens on 127.0.0.1 unless you name another address, which needs --http-cert,
+--http-key and --http-token.`,
 		Example: "  learner serve --model model.json --http 8097 --http-no-token\n" +
 			"  learner serve --state /var/lib/panlearn/a9a --state /var/lib/panlearn/prices --http 8097 --http-token ./token",
 		Args: cobra.NoArgs,

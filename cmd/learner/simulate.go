@@ -28,31 +28,41 @@ func newSimulate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "simulate -f TASK (--data FILE [--test FILE] | --sweep-users N,N,...)",
 		Short: "run the protocol in memory, with a seed, on data that you may look at",
-		Long: `simulate plans the task and runs it in memory: the real randomizer, mixer, estimator and method, without broker and
-sealing. It is for public or consented data: who knows the seed knows the noise. The seed says who takes part when, except in a
-continuous task, which runs over the data once, in the order of the file, and with --in-order.
+		Long: `simulate plans the task and runs it in memory: with the real randomizer, mixer, estimator
+and method, without broker and encryption. Use public or consented data: everybody who
+knows the seed knows the noise. The seed decides who takes part when. A continuous task
+runs over the data once, in the order of the file, and so does every task with --in-order.
 
-With --baselines the same units spend the same budget in other ways: central (a trusted curator has all in one place, same method), local (nobody
-is trusted, same method), shuffle (the stage is trusted to mix), multi-pass (a trusted curator who asks everybody in every round), exact (the
-same method without privacy), converged (without privacy and clipping, as many passes as it takes), or all of them. Of silos, local and shuffle are
-the task under that trust, and alone is every silo by itself: the curator of its own rows, with the whole epsilon, who asks them in every round; its
-line is the mean over silos, each scored on all test rows. A baseline that does not apply says why. --plot draws how the model gets better
-with the users that have taken part.
+With --baselines the same units spend the same budget in other ways: central (a trusted
+curator has all rows in one place, same method), local (nobody is trusted, same method),
+shuffle (the stage is trusted to mix), multi-pass (a trusted curator asks everybody in
+every round), exact (the same method without privacy), converged (without privacy and
+clipping, as many passes as it takes), or all. For silos, local and shuffle are the task
+under that trust, and alone is every silo by itself: a curator of its own rows, with the
+whole epsilon, who asks them in every round; its line is the mean over silos, each scored
+on all test rows. A baseline that does not apply prints why. --plot draws how the model
+improves with the number of users.
 
-A task that declares silos has them made of the rows of the data, as --split says: blocks (parts of the file), sorted-label (parts of
-the file sorted by label), label (a silo for each label), label-pairs (one for each pair of labels of two classes), or column:NAME (one for
-each value of a column). In one pass a report is about the next rows of a silo, in many about all of them. Under trust local a silo of another size
-than planned adds the noise that its own rows need; a silo that its device would refuse, for too few rows, takes no part and is named. Where
-privacy.unit is user, people are grouped, in a silo too, and a unit is all rows of a person.
+If the task declares silos, the rows of the data are divided into them as --split says:
+blocks (parts of the file), sorted-label (parts of the file sorted by label), label (a
+silo for each label), label-pairs (one for each pair of labels of two classes), or
+column:NAME (one for each value of a column). In one pass a report is about the next rows
+of a silo; in many passes it is about all of them. Under trust local a silo of another
+size than planned adds the noise that its own rows need. A silo that its device would
+refuse, because it has too few rows, takes no part and is listed. If privacy.unit is user,
+people are grouped, in a silo too, and a unit is all rows of a person.
 
-Of a task without an end every row is scored by the model that stood before its round. Beside it stand two learners that are not
-private, on the same rows: sgd, a step a row, and window, a fit of the last rows. --plot draws all of them over the users.
+In a task without an end every row is scored by the model that was current before its
+round. Two learners without privacy run beside it on the same rows: sgd, one step a row,
+and window, a fit of the last rows. --plot draws all of them over the users.
 
-It ends with a verdict: the private models beside the best constant, the snapshot that the task begins with, the same method
-without noise, and a fit of the same features without privacy, where that takes seconds.
+It ends with a verdict: the private models compared with the best constant, with the
+snapshot that the task starts from, with the same method without noise, and with a fit of
+the same features without privacy if that takes only seconds.
 
-With --sweep-users it needs no data: it plans and runs every method that applies, or those of --algorithms, for each number of
-users on a synthetic population of the task's dimension and loss, whose optimum is known.`,
+With --sweep-users it needs no data: it plans and runs every method that applies, or those
+of --algorithms, for each number of users on a synthetic population with the task's
+dimension and loss and a known optimum.`,
 		Example: `  learner simulate -f deploy/tasks/a9a.yaml --data a9a.gz --test a9a.t.gz --seeds 5 --baselines all --plot curve.svg
   learner simulate -f deploy/tasks/spambase.yaml --data spambase.data.gz --holdout 5 --set schedule.users=3681
   learner simulate -f deploy/tasks/quickstart.yaml --sweep-users 2000,8000,32000,128000 --seeds 10 --plot risk.png`,

@@ -22,12 +22,14 @@ func newSite() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "site",
 		Short: "run a broker whose users come and go without a change on its servers",
-		Long: `site keeps the folder of a broker in operator mode. Its servers know one public key, the operator's, and take whom the accounts
-signed: a publisher is added by one command, and out within a minute of another. Accounts and permissions are those of
+		Long: `site manages the folder of a broker in operator mode. Its servers know one public key, the
+operator's, and admit the users that its accounts signed: one command adds a publisher,
+another one revokes it within a minute. Accounts and permissions are those of
 deploy/nats/panlearn.conf.
 
-DIR/server (or server-1 ...) is for the servers, DIR/users/NAME.creds and ca.pem for the process of each user, and DIR/keys stays
-where it is: who has it admits users.`,
+Give DIR/server (or DIR/server-1 and so on) to the servers, and DIR/users/NAME.creds and
+ca.pem to the process of each user. Keep DIR/keys where it is: everybody who has it can
+admit users.`,
 	}
 	c.AddCommand(newSiteInit(), newSiteAdd(), newSiteLeaf(), newSiteChange("revoke DIR NAME",
 		"have no key of a publisher count any more",
@@ -138,7 +140,7 @@ func newSiteChange(use, short, example string, change func(s *devca.Site, name s
 	c := &cobra.Command{
 		Use:     use + " [--nats URL]",
 		Short:   short,
-		Long:    "The servers that --nats names are told at once, and end the user's connections. Without --nats, learner site push tells them.",
+		Long:    "With --nats the servers are told at once and end the user's connections. Without it, learner site push tells them.",
 		Example: example,
 		Args:    twoArgs,
 		RunE: func(c *cobra.Command, args []string) error {

@@ -156,9 +156,10 @@ func newLedger() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ledger (--state DIR | --http URL)",
 		Short: "the privacy ledger, its hash chain verified",
-		Long: `ledger prints every reservation and what settled it, those in the archive of the state folder too. A broken hash chain, or an
-archive that is lost or damaged, is an error: exit code 1 and no figures. In the JSON, entries has one line a round, the one that
-counts, and chain has them all.`,
+		Long: `ledger prints every reservation of privacy budget and how it was settled, including those
+in the archive of the state folder. A broken hash chain, or a lost or damaged archive, is
+an error: exit code 1 and no figures. In the JSON output, entries has one line for each
+round, the one that counts, and chain has all lines.`,
 		Example: "  learner ledger --state /var/lib/panlearn/a9a --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -239,12 +240,15 @@ func newSnapshot() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "snapshot (--state DIR | --http URL) [--round ROUND | --at TIME]",
 		Short: "write the current model, or an earlier one, with its privacy statement",
-		Long: `snapshot writes the model that may be released now, or with --round or --at an earlier one that is kept (learner history). The
-privacy statement is part of every format:
+		Long: `snapshot writes the model that may be released now, or with --round or --at an earlier one
+that is kept (learner history). The privacy statement is part of every format:
 
-  json  everything that is known of the model: weights in the units of the data, features, privacy, declaration
-  npy   a .npz container for numpy.load: the arrays weights and intercept, and the rest of the JSON as metadata.json
-  onnx  a graph that scores raw events, feature map included, for ONNX runtimes; the statement is in its metadata`,
+  json  all that is known of the model: weights in the units of the data, features, privacy,
+        declaration
+  npy   a .npz container for numpy.load: the arrays weights and intercept, and the rest of the
+        JSON as metadata.json
+  onnx  a graph that scores raw events, feature map included, for ONNX runtimes; the statement is
+        in its metadata`,
 		Example: "  learner snapshot --state /var/lib/panlearn/a9a -o model.json\n" +
 			"  learner snapshot --state /var/lib/panlearn/a9a --at '24h ago' -o yesterday.json\n" +
 			"  learner snapshot --state /var/lib/panlearn/a9a --format onnx -o model.onnx",

@@ -29,17 +29,22 @@ func newTune() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tune -f TASK [--data FILE] [-o TASK]",
 		Short: "compare settings of a task by simulation, on data that are public",
-		Long: `tune plans and simulates the task as it is, and with one key changed at a time: crosses of categorical columns on or off,
-hats or logarithms in the place of numbers, random Fourier features of all numbers, a smaller norm bound, other clip norms, a ridge, fewer and more rounds, another share of first users, and
-all users in every round (schedule.interactive: they have to come back for each). Each setting is scored on a fifth of the rows, which it does not learn from; every
-seed holds out other rows, and all settings see the same. Keys that were better alone are tried together.
+		Long: `tune plans and simulates the task as it is, and with one key changed at a time: crosses of
+categorical columns on or off, hats or logarithms of numbers, random Fourier features of
+all numbers, a smaller norm bound, other clip norms, a ridge, fewer and more rounds,
+another share of first users, and all users in every round (schedule.interactive: the
+users have to come back for each round). Each setting is scored on a fifth of the rows,
+from which it does not learn. Every seed holds out other rows, and all settings see the
+same. Keys that were better alone are then tried together.
 
-A setting is called better where its paired gain is beyond the noise of the seeds: a one-sided t-test at 5 % over all
-comparisons, corrected for training rows that seeds share. Otherwise the task stays as it is.
+A setting is called better if its paired gain is beyond the noise of the seeds: a
+one-sided t-test at 5 % over all comparisons, corrected for training rows that seeds
+share. Otherwise the task stays as it is.
 
-The data must be public, or paid for elsewhere: what is chosen by private data tells about them, and the epsilon of the task does not
-cover it. Without --data rows are made up from the declaration: a rough guide to clip norm, norm bound and rounds, which cannot say
-whether the declared features fit.
+The data must be public, or their use already accounted for: a setting chosen on private
+data reveals something about them, and the epsilon of the task does not cover that.
+Without --data, rows are made up from the declaration: a rough guide to clip norm, norm
+bound and rounds, which cannot tell whether the declared features fit.
 
 Tasks of silos and of people are refused: see learner simulate --set.`,
 		Example: `  learner tune -f deploy/tasks/adult.yaml --data adult.data.gz -o tuned.yaml
