@@ -75,7 +75,7 @@ the first event.`,
 	c.Flags().StringVar(&config.Loss, "loss", "logistic", "logistic (labels -1 and 1) or squared")
 	c.Flags().Float64Var(&config.TruthNorm, "truth-norm", sim.TruthNorm, "norm of theta*")
 	c.Flags().Float64Var(&config.Noise, "noise", 0.1, "squared loss: labels have noise uniform in [-NOISE, NOISE]")
-	c.Flags().Uint64Var(&config.Seed, "seed", 1, "the same `SEED` gives the same events; another has another optimum, too, so split one file to test a model")
+	c.Flags().Uint64Var(&config.Seed, "seed", 1, "the same `SEED` gives the same events; another seed has another optimum: to test a model, split one file")
 	c.Flags().StringVar(&drift, "drift", sim.NoDrift,
 		"how the population changes: `KIND` none, jump, turn, seasons or shares")
 	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` of events")

@@ -20,10 +20,10 @@ func (g *gateway) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&g.address, "http", "",
 		"take events at this `ADDR` instead of --data: a port of 127.0.0.1, or host:port")
 	flags.StringVar(&g.tokenFile, "http-token", "", "`FILE` with the token that requests to --http carry")
-	flags.BoolVar(&g.noToken, "http-no-token", false, "let every process of this machine publish; on loopback only")
+	flags.BoolVar(&g.noToken, "http-no-token", false, "let every process of this machine publish, without a token; on loopback only")
 	flags.Float64Var(&g.rate, "http-rate", httpgateway.DefaultRate, "events a second that --http takes")
 	flags.IntVar(&g.waiting, "http-waiting", httpgateway.DefaultMaxWaiting,
-		"events without an outcome that --http holds; at least what a round takes from here")
+		"most events without an outcome that --http holds; at least as many as a round takes from here")
 }
 
 // declare listens. The caller has the listener then.

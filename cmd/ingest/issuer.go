@@ -118,10 +118,10 @@ person could report twice. A key serves one task.`,
 	flags := c.Flags()
 	log.Flags(flags, "info")
 	flags.StringVarP(&file, "task-file", "f", "", "`FILE` of the task, with grants: pass and the key as issuer_key")
-	flags.StringVar(&tasks, "tasks", "", "`DIR` with the task files of all tasks, in a process for all of them")
-	flags.StringVar(&config.KeyFile, "issuer-key", "", "`FILE` of ingest keygen issuer; its mark stands beside it")
+	flags.StringVar(&tasks, "tasks", "", "`DIR` with the task files of the tasks of this process")
+	flags.StringVar(&config.KeyFile, "issuer-key", "", "`FILE` of ingest keygen issuer; its mark is beside it")
 	flags.StringVar(&config.State, "state", "",
-		"`DIR` of the list of people who have their token; keep it as long as the task lives")
+		"`DIR` of the list of people who have their token; keep it until the task ends")
 	flags.StringVar(&address, "http", "", "take requests at this `ADDR`: a port of 127.0.0.1, or host:port")
 	flags.StringVar(&config.Cert, "http-cert", "", "`FILE` of the certificate of --http; read again when it is renewed")
 	flags.StringVar(&config.Key, "http-key", "", "`FILE` of that certificate's key")
@@ -129,14 +129,14 @@ person could report twice. A key serves one task.`,
 	flags.StringVar(&tokenFile, "http-token", "",
 		"`FILE` with the token that the proxy carries (default: every process of this machine may name people)")
 	flags.StringVar(&login.KeyFile, "jwt-key", "", "`FILE` with the login's public key in PEM, for people with a JWT")
-	flags.StringVar(&login.Issuer, "jwt-issuer", "", "`ISS` that a JWT has to have")
-	flags.StringVar(&login.Audience, "jwt-audience", "", "`AUD` that a JWT has to have")
+	flags.StringVar(&login.Issuer, "jwt-issuer", "", "`ISS` that a JWT must have")
+	flags.StringVar(&login.Audience, "jwt-audience", "", "`AUD` that a JWT must have")
 	flags.StringVar(&gatewayFile, "gateway-token", "",
-		"`FILE` with the token of gateways, which ask for people whom they name (default: none may)")
+		"`FILE` with the token of gateways, which name the people they ask for (default: no gateway may ask)")
 	flags.StringArrayVar(&config.Issuer.Origins, "origin", nil,
 		"`ORIGIN` of pages that may ask, such as https://app.example; repeatable (default: none)")
 	flags.StringVar(&metrics, "metrics", "",
-		"`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9094; a port alone is of this machine only")
+		"`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9094; a port alone listens on this machine only")
 	return c
 }
 

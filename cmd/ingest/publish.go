@@ -220,28 +220,28 @@ credentials of the broker are needed.`,
 	over.Flags(c.Flags(), "instead of --nats")
 	c.Flags().StringVarP(&p.taskFile, "task-file", "f", "", "the task `FILE`: what the announced task must declare")
 	c.Flags().StringArrayVar(&sets, "set", nil, "override a `PATH=VALUE` of the task file; repeatable")
-	c.Flags().StringVar(&tasks, "tasks", "", "`DIR` with the task files of all tasks, in a process for all of them")
+	c.Flags().StringVar(&tasks, "tasks", "", "`DIR` with the task files of the tasks of this process")
 	c.Flags().StringVar(&p.task, "task", "", "`NAME` of the task, instead of a task file")
 	cli.Data(c.Flags(), &p.data, "`FILE` of events, or a quoted pattern of files; gzip and zstd too; - for standard input")
 	c.Flags().StringVar(&p.format, "format", "",
 		task.FormatHelp())
 	c.Flags().StringVar(&p.state, "state", "",
-		"`DIR` in which participation is kept; without it a second run sends rows again")
-	c.Flags().StringVar(&p.policy, "policy", "", "`FILE` of what these devices agree to (YAML)")
+		"`DIR` that remembers which rows took part; without it a second run sends rows again")
+	c.Flags().StringVar(&p.policy, "policy", "", "`FILE` with what these devices agree to (YAML)")
 	c.Flags().StringVar(&p.seal, "seal", "hpke", "none: agree to a task whose reports the broker's operator can read")
 	c.Flags().IntVar(&p.config.Bundle, "bundle", 1,
-		"`N` users in one message, for a gateway; shows their number to the broker")
+		"`N` users in one message, for a gateway; the broker sees their number")
 	c.Flags().IntVar(&p.config.Shuffle, "shuffle", 0,
-		"take the rows in a random order, one of `N` at a time, which are held in memory; 0: as they come")
+		"take one of `N` rows at random each time, which are held in memory; 0: in the order of the file")
 	c.Flags().Uint64Var(&p.config.MaxBlockRows, "max-block-rows", device.DefaultMaxBlockRows,
-		"hold at most `N` values of a silo's block: its rows times the values that one is declared to have")
+		"hold at most `N` values of a silo's block: its rows times the declared values of a row")
 	c.Flags().StringVar(&metrics, "metrics", "",
-		"`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9092; a port alone is of this machine only")
+		"`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9092; a port alone listens on this machine only")
 	c.Flags().BoolVar(&p.live, "live", false,
-		"standard input goes on and may come again after a restart: rows are known by the task's events.key")
+		"standard input never ends and may repeat rows after a restart: rows are known by the task's events.key")
 	c.Flags().DurationVar(&p.config.Patience, "patience", 10*time.Minute,
-		"end with exit code 75 when nothing came on for so long, a stream after its end; 0: never")
-	c.Flags().BoolVar(&p.check, "check", false, "say how the data fit the declaration, and send nothing")
+		"end with exit code 75 after so long without progress, for a stream after its end; 0: never")
+	c.Flags().BoolVar(&p.check, "check", false, "report how the data fit the declaration, and send nothing")
 	c.Flags().StringVar(&p.issuer, "issuer", "",
 		"`URL` of the issuer's grants, for the tokens of a task with grants: pass, such as https://app.example/v1/tasks/clicks/grants")
 	c.Flags().StringVar(&p.issuerToken, "issuer-token", "", "`FILE` with the token under which the gateway asks --issuer")

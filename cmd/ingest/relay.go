@@ -105,18 +105,18 @@ It listens on 127.0.0.1 unless you name another address, which needs --http-cert
 	profiles.Flags(flags)
 	flags.StringVar(&address, "http", "", "take requests at this `ADDR`: a port of 127.0.0.1, or host:port")
 	flags.StringVar(&tokenFile, "http-token", "", "`FILE` with the token that requests to --http carry")
-	flags.BoolVar(&noToken, "http-no-token", false, "let every process of this machine use it; on loopback only")
+	flags.BoolVar(&noToken, "http-no-token", false, "let every process of this machine use it, without a token; on loopback only")
 	flags.StringVar(&config.Cert, "http-cert", "", "`FILE` of the certificate of --http; read again when it is renewed")
 	flags.StringVar(&config.Key, "http-key", "", "`FILE` of that certificate's key")
 	flags.StringArrayVar(&config.Relay.Origins, "origin", nil,
 		"`ORIGIN` of pages that may use it, such as https://app.example; repeatable (default: none)")
 	flags.StringArrayVar(&tasks, "task", nil, "`NAME` of a task to serve; repeatable (default: every task of the broker)")
 	flags.StringVar(&config.Relay.AddressHeader, "client-address-header", "",
-		"`HEADER` in which a proxy that you trust says whom it asks for, such as X-Forwarded-For; its last address counts (default: the connection's)")
+		"`HEADER` in which a proxy that you trust names its client, such as X-Forwarded-For; its last address counts (default: the connection's)")
 	flags.IntVar(&config.Relay.PerAddress, "per-address", relay.DefaultPerAddress,
-		"requests of one address that may wait, posts that may be under way, and reads by name, each at one time")
-	flags.IntVar(&config.Relay.Waiting, "waiting", relay.DefaultWaiting, "requests that may wait in all")
+		"most waiting requests, posts, and reads by name of one address, each at one time")
+	flags.IntVar(&config.Relay.Waiting, "waiting", relay.DefaultWaiting, "most waiting requests of all addresses")
 	flags.StringVar(&metrics, "metrics", "",
-		"`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9093; a port alone is of this machine only")
+		"`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9093; a port alone listens on this machine only")
 	return c
 }

@@ -164,14 +164,14 @@ leader.`,
 	log.Flags(c.Flags(), "info")
 	profiles.Flags(c.Flags())
 	c.Flags().StringVar(&name, "task", "", "`NAME` of the task")
-	c.Flags().StringVar(&tasks, "tasks", "", "`DIR` with the task files of all tasks, in a process for all of them")
+	c.Flags().StringVar(&tasks, "tasks", "", "`DIR` with the task files of the tasks of this process")
 	c.Flags().StringVar(&identityFile, "identity", "",
 		"`FILE` of the stage's signing key, created if missing (default: in the user's configuration folder; with "+
 			"--helper-key "+leaderfile.KeyFile+" in --state)")
 	c.Flags().StringVar(&learnerKey, "learner-key", "",
-		"public `KEY` of the learner in hexadecimal (default: trust the one that is there first)")
+		"public `KEY` of the learner in hexadecimal (default: trust the first one seen)")
 	c.Flags().StringVar(&helperKey, "helper-key", "",
-		"public `KEY` of the other operator in hexadecimal: wanted for tasks of trust split")
+		"public `KEY` of the other operator in hexadecimal: needed for tasks of trust split")
 	c.Flags().StringVar(&role, "role", roleLeader,
 		"`ROLE` of this operator: leader, or the helper of a task of trust split")
 	c.Flags().StringVar(&stageKey, "stage-key", "",
@@ -179,13 +179,13 @@ leader.`,
 	c.Flags().StringVar(&state, "state", "",
 		"`DIR` of the marks of claimed rounds, created if missing; with --role helper the folder that keygen made (default: in the user's configuration folder)")
 	c.Flags().DurationVar(&lease, "lease", stage.DefaultLeaseTTL,
-		"how long a process that fell silent keeps the others waiting; the broker has a quarter of it to answer")
+		"how long the others wait for a process that fell silent; the broker must answer within a quarter of it")
 	c.Flags().DurationVar(&drain, "drain-timeout", 0,
-		"how long SIGTERM lets a round that is open go on, so that its users are not lost; a second signal ends it")
+		"how long an open round may go on after SIGTERM, so that its users are not lost; a second signal ends it")
 	c.Flags().IntVar(&workers, "workers", 0,
-		"how many reports are opened at a time; under pan and shuffle+pan one (default: one on each processor)")
+		"most reports opened at a time; under pan and shuffle+pan one (default: one on each processor)")
 	c.Flags().StringVar(&listen, "http", "",
-		"`ADDR` for /metrics, /status, /healthz and /readyz, such as 127.0.0.1:9091; a port alone is of this machine only")
+		"`ADDR` for /metrics, /status, /healthz and /readyz, such as 127.0.0.1:9091; a port alone listens on this machine only")
 	return c
 }
 

@@ -111,10 +111,10 @@ there are only warnings.`,
 	}
 	f.Flags(c.Flags())
 	over.Flags(c.Flags(), "to compare what it serves with the broker's")
-	c.Flags().StringVar(&tasks, "tasks", "", "`DIR` with the task files of many tasks: what is not ok of each")
+	c.Flags().StringVar(&tasks, "tasks", "", "`DIR` with the task files of many tasks: list what is not ok in each")
 	c.Flags().StringVar(&dir, "state", "", "state `DIR` of the learner, running or not; with --tasks of learner run --tasks")
 	c.Flags().StringArrayVar(&routes, "route", nil,
-		"`HOST:PORT` where a server of a cluster listens for the others, to try whether these credentials join (default: port 6222 of each in --nats)")
+		"`HOST:PORT` where a server of a cluster listens for the others, to check whether these credentials could join (default: port 6222 of each in --nats)")
 	c.Flags().StringVar(&role, "role", "",
 		"`ROLE` that the credentials are for: admin, learner, stage, helper or publisher (default: find out)")
 	return c
@@ -326,7 +326,7 @@ broker has no stream of that name, the exit code is 1.`,
 	}
 	f.Flags(c.Flags())
 	c.Flags().BoolVar(&force, "force", false,
-		"remove a task that has not ended: its learner is lost, or its events were never wanted")
+		"also remove a task that has not ended, such as one whose learner is lost")
 	return c
 }
 

@@ -75,7 +75,7 @@ the log loss does not get lower.`,
 	c.Flags().StringVar(&model, "model", "", "snapshot `FILE`, json or npy")
 	cli.Data(c.Flags(), &data, "data `FILE` of public, labelled rows, or a quoted pattern of files; - for standard input")
 	c.Flags().StringVar(&format, "format", "", task.FormatHelp())
-	c.Flags().BoolVar(&public, "public", false, "say that the rows are public: what is learned from them is not protected")
+	c.Flags().BoolVar(&public, "public", false, "state that the rows are public: what is learned from them is not protected")
 	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write: json, or .npz or .onnx by its ending")
 	asJSON.Flag(c.Flags())
 	return c

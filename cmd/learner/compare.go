@@ -26,15 +26,15 @@ type choosing struct {
 
 func (o *choosing) flags(c *cobra.Command) {
 	c.Flags().BoolVar(&o.on, "compare", false,
-		"one table in which to choose: trust, unit, passes and method, with predicted accuracy (docs/why/choosing.md)")
+		"print a table to choose from: trust, unit, passes and method, with predicted accuracy (docs/why/choosing.md)")
 	cli.Data(c.Flags(), &o.data.Path,
-		"with --compare: predict on the rows of a `FILE` that is public, or of a quoted pattern of files; made up from the declaration if not set")
+		"with --compare: predict on the rows of a public `FILE`, or of a quoted pattern of files (default: rows made up from the declaration)")
 	c.Flags().StringVar((*string)(&o.data.Format), "format", "",
 		"with --compare: "+task.FormatHelp())
 	c.Flags().StringVar(&o.split, "split", sim.SplitBlocks,
-		"with --compare and --data: make the task's silos of the data by `WAY`: "+
+		"with --compare and --data: divide the data into the task's silos by `WAY`: "+
 			"blocks, sorted-label, label, label-pairs or column:NAME")
-	c.Flags().IntVar(&o.seeds, "seeds", 5, "with --compare: `K` runs of each line, on other rows each")
+	c.Flags().IntVar(&o.seeds, "seeds", 5, "with --compare: `K` runs of each line, each on other rows")
 	c.Flags().Uint64Var(&o.seed, "seed", 1, "with --compare: first `SEED`; the same seed gives the same table")
 }
 

@@ -101,20 +101,20 @@ people who may see the events.`,
 			return e.one(c, asJSON)
 		},
 	}
-	c.Flags().StringArrayVar(&e.models, "model", nil, "snapshot `FILE`, json or npy; a second one is compared with it")
+	c.Flags().StringArrayVar(&e.models, "model", nil, "snapshot `FILE`, json or npy; repeat to compare two")
 	cli.Data(c.Flags(), &e.data, "data `FILE`, or a quoted pattern of files; gzip and zstd too; - for standard input")
 	c.Flags().StringVar(&e.format, "format", "",
 		task.FormatHelp())
 	c.Flags().Float64Var(&e.threshold, "threshold", 0, thresholdHelp)
 	c.Flags().StringVar(&e.cost, "cost", "",
-		"what errors cost, `FP:FN`: a false positive and a false negative; of two classes. It decides the threshold where there are probabilities and --threshold is not given")
+		"for two classes, the costs `FP:FN` of a false positive and a false negative; they decide the threshold if there are probabilities and no --threshold")
 	c.Flags().BoolVar(&e.absentClasses, "absent-classes", false,
 		"accept data in which a class never occurs, or all labels are equal")
 	c.Flags().StringVar(&e.picture, "plot", "",
-		"draw what probabilities are worth, occurred over predicted, into a `FILE`: .png or .svg")
+		"draw the observed over the predicted frequencies into a `FILE`: .png or .svg")
 	e.where.Flags(c.Flags())
 	c.Flags().BoolVar(&e.inOrder, "in-order", false,
-		"score each row by the model that stood before its round; with --state or --http")
+		"score each row by the model that was current before its round; with --state or --http")
 	asJSON.Flag(c.Flags())
 	return c
 }

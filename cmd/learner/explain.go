@@ -78,7 +78,7 @@ events and has no privacy guarantee: it is for people who may see them.`,
 	cli.Data(c.Flags(), &data, "data `FILE` with examples, or a quoted pattern of files; - for standard input")
 	c.Flags().StringVar(&format, "format", "", task.FormatHelp())
 	c.Flags().Int64Var(&line, "line", 0, "explain the prediction for the event at line `N` of the data, as predict numbers it")
-	c.Flags().StringVar(&class, "class", "", "explain the score of this `CLASS` of several (default: of each column the one that it moves most)")
+	c.Flags().StringVar(&class, "class", "", "explain the score of this `CLASS` (default: for each column the class whose score it changes most)")
 	c.Flags().IntVar(&most, "columns", defaultColumns, "print at most `N` columns; 0 for all")
 	asJSON.Flag(c.Flags())
 	return c

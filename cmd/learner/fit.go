@@ -106,22 +106,22 @@ memory. Nothing is charged, and the model says that it is not private. The model
 		"test on one of `K` rows, or people where privacy.unit is user, and do not learn from it")
 	c.Flags().StringVar(&f.dir, "state", "", "`DIR` of the fit's state and ledger, created if missing")
 	c.Flags().StringVar(&f.algorithm, "algorithm", "",
-		"method `NAME` (overrides schedule.algorithm), one of many rounds or one that needs all rows at once, see docs/how-to/fit.md; default: the practical plan")
-	c.Flags().BoolVar(&f.public, "public", false, "the data need no protection: learn without noise")
+		"method `NAME` (overrides schedule.algorithm), see docs/how-to/fit.md (default: the practical plan)")
+	c.Flags().BoolVar(&f.public, "public", false, "learn without noise, because the data need no protection")
 	c.Flags().StringVarP(&f.output, "output", "o", "",
 		"`FILE` for the model, as learner snapshot writes it: .json, .npz or .onnx")
 	c.Flags().StringVar(&f.serve, "http", "",
-		"`ADDR` for a live page, such as 127.0.0.1:8080, which stays up after the end until interrupted; a port alone is of this machine only")
+		"`ADDR` for a live page, such as 127.0.0.1:8080, which stays up after the end until interrupted; a port alone listens on this machine only")
 	c.Flags().Uint64Var(&f.maxBlockRows, "max-block-rows", device.DefaultMaxBlockRows,
-		"most `VALUES` that the rows may have as declared: they are all in memory")
+		"most `VALUES` of all rows as declared, because all are in memory")
 	c.Flags().UintVar(&f.workers, "workers", 0,
-		"goroutines that answer queries of ball-accel and fixed-lambda, `W`; the model does not depend on it (default: as many as there are processors)")
+		"number `W` of goroutines that answer queries of ball-accel and fixed-lambda; the model does not depend on it (default: the number of processors)")
 	c.Flags().Float64Var(&f.gap, "gap", 0,
-		"of ball-accel and fixed-lambda: how far the model's loss may be from the least, `G` > 0 (default: clip norm times radius, over 20)")
+		"for ball-accel and fixed-lambda: how far the model's loss may be from the minimum, `G` > 0 (default: clip norm times radius, over 20)")
 	c.Flags().StringVar(&f.solver, "solver", "",
-		"of ball-accel and fixed-lambda: `NAME` of what solves their subproblems, epoch-sgd or ac-sa (Carmon et al. 2023, Algorithm 2) (default: epoch-sgd)")
+		"for ball-accel and fixed-lambda: `NAME` of the solver of their subproblems, epoch-sgd or ac-sa (Carmon et al. 2023, Algorithm 2) (default: epoch-sgd)")
 	c.Flags().Float64Var(&f.slack, "slack", 0,
-		"of ball-accel and fixed-lambda: `FACTOR` > 0 of the errors that their subproblems may have; above 1 fewer queries, and a weaker bound, or none (default: 1)")
+		"for ball-accel and fixed-lambda: `FACTOR` > 0 on the errors allowed to their subproblems; above 1 there are fewer queries and the bound is weaker, or there is none (default: 1)")
 	f.json.Flag(c.Flags())
 	return c
 }

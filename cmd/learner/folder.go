@@ -67,7 +67,7 @@ folder: empty it and restore again.`,
 			})
 		},
 	}
-	f.add(c, "error", "state `DIR` to make or to fill, which must not exist or be empty", "")
+	f.add(c, "error", "state `DIR` to write to: a folder that is missing or empty", "")
 	return c
 }
 
@@ -157,8 +157,8 @@ ends the task after the round.`,
 			})
 		},
 	}
-	f.add(c, "info", "state `DIR` of the learner, running or not", ", where no learner runs")
-	c.Flags().BoolVar(&now, "now", false, "give up a round that has no batch instead of waiting for it")
+	f.add(c, "info", "state `DIR` of the learner, running or not", ", if no learner runs")
+	c.Flags().BoolVar(&now, "now", false, "give up an announced round without a batch instead of waiting for it")
 	return c
 }
 

@@ -119,7 +119,7 @@ type changeFlags struct {
 
 func (f *changeFlags) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.dir, "state", "", "state `DIR` of the learner, running or not")
-	flags.Uint64Var(&f.round, "round", 0, "the `ROUND` whose model is meant; learner history lists those that are kept")
+	flags.Uint64Var(&f.round, "round", 0, "the `ROUND` whose model to use; learner history lists those that are kept")
 	f.log.Flags(flags, "error")
 	f.json.Flag(flags)
 }

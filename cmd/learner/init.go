@@ -85,14 +85,14 @@ task is about.`,
 	}
 	cli.Data(c.Flags(), &data, "public sample `FILE`, or a quoted pattern of files; gzip and zstd too")
 	c.Flags().StringVar(&o.Label, "label", "",
-		"`COLUMN` to predict; without it one that is called like a label, or the last")
-	c.Flags().StringVar(&o.Loss, "loss", "", "`NAME` of the loss, if not the one that goes with the label")
-	c.Flags().IntVar(&o.Users, "users", 0, "`N` people who will take part, if not as many as the sample has rows")
+		"`COLUMN` to predict (default: one named like a label, else the last)")
+	c.Flags().StringVar(&o.Loss, "loss", "", "`NAME` of the loss (default: the usual one for such a label)")
+	c.Flags().IntVar(&o.Users, "users", 0, "`N` people who will take part (default: the number of the sample's rows)")
 	c.Flags().BoolVar(&o.NoLabels, "no-public-labels", false,
-		"use no label of the sample beyond its bounds and words: the task begins with nothing")
-	c.Flags().BoolVar(&o.NoTrees, "no-public-trees", false, "begin with a linear model of the sample, and not with trees")
-	c.Flags().BoolVar(&force, "force", false, "write over a file that is there")
-	c.Flags().StringVarP(&output, "out", "o", "", "`FILE` to write instead of standard output; the task is called like it")
+		"use of the sample's labels only bounds and words: the task starts without a model")
+	c.Flags().BoolVar(&o.NoTrees, "no-public-trees", false, "start from a linear model of the sample instead of trees")
+	c.Flags().BoolVar(&force, "force", false, "overwrite an existing file")
+	c.Flags().StringVarP(&output, "out", "o", "", "`FILE` to write (default: standard output); names the task")
 	return c
 }
 

@@ -144,11 +144,11 @@ overwritten.`,
 			return err
 		},
 	}
-	c.Flags().StringArrayVar(&config.Hosts, "host", nil, "`NAME` or address of the server beside localhost; repeatable")
+	c.Flags().StringArrayVar(&config.Hosts, "host", nil, "another `NAME` or address of the server, besides localhost; repeatable")
 	c.Flags().StringArrayVar(&config.Servers, "server", nil,
 		"`HOST` or HOST:PORT at which other servers reach one of a cluster (default port "+devca.DefaultRoutePort+
 			"); repeat for each")
-	c.Flags().IntVar(&config.Publishers, "publishers", 1, "`N` users who publish reports, each with an inbox of its own")
+	c.Flags().IntVar(&config.Publishers, "publishers", 1, "make `N` users who publish reports, each with an inbox of its own")
 	c.Flags().IntVar(&days, "days", 90, "for how many days the certificates are valid")
 	return c
 }

@@ -85,7 +85,7 @@ rounds. It prints the reason.`,
 	others.flags(c)
 	asked.flags(c)
 	c.Flags().StringVar(&picture, "plot", "",
-		"draw predicted risk over users, or the units of all silos, and over epsilon into `FILE` (.svg or .png)")
+		"draw the predicted risk over users (or the units of all silos) and over epsilon into `FILE` (.svg or .png)")
 	return c
 }
 

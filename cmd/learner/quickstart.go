@@ -146,8 +146,8 @@ otherwise.`,
 		"`SEED` of events and, if given, of all noise: the same seed gives the same model, and nothing is private")
 	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` for the model, as learner snapshot writes it")
 	c.Flags().StringVar(&serve, "http", "",
-		"`ADDR` for a live page, such as 127.0.0.1:8080, which stays up after the end until interrupted; a port alone is of this machine only")
-	c.Flags().BoolVar(&relay, "relay", false, "let the devices go over HTTP through a relay, without a connection to the broker; with --http you can be one, in a browser")
+		"`ADDR` for a live page, such as 127.0.0.1:8080, which stays up after the end until interrupted; a port alone listens on this machine only")
+	c.Flags().BoolVar(&relay, "relay", false, "let the devices use HTTP through a relay, without a connection to the broker; with --http you can take part in a browser")
 	asJSON.Flag(c.Flags())
 	return c
 }

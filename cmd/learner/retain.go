@@ -86,7 +86,7 @@ task that fails: run it from a timer.`,
 	}
 	f.Flags(c.Flags())
 	c.Flags().StringVar(&tasks, "tasks", "", "`DIR` with the task files of many tasks")
-	c.Flags().DurationVar(&every, "every", 0, "again after each `TIME`, such as 1h, until interrupted (default: once)")
+	c.Flags().DurationVar(&every, "every", 0, "repeat after each `TIME`, such as 1h, until interrupted (default: once)")
 	return c
 }
 

@@ -160,20 +160,20 @@ learner applies the batches that are on the broker again, which leads to the sam
 	broker.Flags(c.Flags())
 	log.Flags(c.Flags(), "info")
 	profiles.Flags(c.Flags())
-	c.Flags().StringVar(&tasks, "tasks", "", "`DIR` with the task files of all tasks to run, in a process for all of them")
+	c.Flags().StringVar(&tasks, "tasks", "", "`DIR` with the task files of the tasks to run in this process")
 	c.Flags().BoolVar(&ownBroker, "embedded", false, "run a NATS server in this process")
 	c.Flags().StringVar(&listen, "listen", "", "loopback `ADDR` of the embedded server, such as 127.0.0.1:4222")
 	c.Flags().StringVar(&relay, "relay", "",
 		"loopback `ADDR` of a relay in this process, such as 8095, for devices over HTTP; with --embedded")
-	c.Flags().StringVar(&dir, "state", "", "`DIR` of the learner's state, created if missing; with --tasks of a folder for each task")
+	c.Flags().StringVar(&dir, "state", "", "`DIR` of the learner's state, created if missing; with --tasks one folder for each task in it")
 	c.Flags().StringVar(&identity, "identity", "",
 		"`FILE` of the learner's signing key, created if missing (default: in the user's configuration folder)")
 	c.Flags().StringVar(&stageKey, "stage-key", "",
-		"public `KEY` of the shuffle stage in hexadecimal, wanted for tasks of trust split (default: trust the one that is there first)")
+		"public `KEY` of the shuffle stage in hexadecimal, needed for tasks of trust split (default: trust the first one seen)")
 	c.Flags().StringVar(&serve, "http", "",
-		"`ADDR` for a live page at /, and /metrics, /healthz, /readyz, /v1/snapshot and /v1/history, such as 127.0.0.1:9090; a port alone is of this machine only")
+		"`ADDR` for a live page at /, and /metrics, /healthz, /readyz, /v1/snapshot and /v1/history, such as 127.0.0.1:9090; a port alone listens on this machine only")
 	c.Flags().StringArrayVar(&stages, "stage-http", nil,
-		"`URL` of an ingest shuffle --http, such as http://stage:9091: the page then shows how full the round is, and whether a stage works; repeatable, for each process and those that stand by")
+		"`URL` of an ingest shuffle --http, such as http://stage:9091: the page then shows how full the round is, and whether a stage works; repeatable, once for each process, also on standby")
 	c.Flags().StringVar(&reports, "reports", "",
 		"where a new task's broker keeps sealed reports: file, or memory (faster; lost with the broker) "+
 			"(default: file, and memory under the trusts pan and shuffle+pan)")
@@ -181,14 +181,14 @@ learner applies the batches that are on the broker again, which leads to the sam
 	c.Flags().StringVar(&seal, "seal", "hpke",
 		"none: reports are not encrypted, for benchmarks and closed networks (overrides privacy.seal)")
 	c.Flags().BoolVar(&rollback, "accept-rollback", false,
-		"with a state folder that is an older copy: apply the standing batches again")
-	c.Flags().BoolVar(&exit, "exit-when-done", false, "end when the task has ended instead of serving on")
+		"with a state folder that is an older copy: apply the batches on the broker again")
+	c.Flags().BoolVar(&exit, "exit-when-done", false, "exit when the task has ended instead of serving on")
 	return c
 }
 
 func reportBytesFlag(flags *pflag.FlagSet, bytes *int64) {
 	flags.Int64Var(bytes, "report-bytes", 0,
-		"`BYTES` of reports that may wait at a new task's broker, which sets them aside "+
+		"`BYTES` reserved at the broker for the waiting reports of a new task "+
 			"(default: twice what four cohorts of single reports take, from 256 MiB to 1 GiB; in memory 256 MiB)")
 }
 

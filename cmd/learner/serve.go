@@ -102,10 +102,10 @@ It listens on 127.0.0.1 unless you name another address, which needs --http-cert
 	flags.DurationVar(&config.Scorer.Every, "every", defaultEvery, "how often models are read again; at least "+scorer.MinEvery.String())
 	flags.StringVar(&address, "http", "", "take requests at this `ADDR`: a port of 127.0.0.1, or host:port")
 	flags.StringVar(&tokenFile, "http-token", "", "`FILE` with the token that requests to --http carry")
-	flags.BoolVar(&noToken, "http-no-token", false, "let every process of this machine use it; on loopback only")
+	flags.BoolVar(&noToken, "http-no-token", false, "let every process of this machine use it, without a token; on loopback only")
 	flags.StringVar(&config.Cert, "http-cert", "", "`FILE` of the certificate of --http; read again when it is renewed")
 	flags.StringVar(&config.Key, "http-key", "", "`FILE` of that certificate's key")
 	flags.StringVar(&metrics, "metrics", "",
-		"`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9094; a port alone is of this machine only")
+		"`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9094; a port alone listens on this machine only")
 	return c
 }

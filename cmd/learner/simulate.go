@@ -151,16 +151,16 @@ dimension and loss and a known optimum.`,
 	c.Flags().StringSliceVar(&baselines, "baselines", nil,
 		"also simulate `NAME,...`: central, local, shuffle, alone, multi-pass, exact, converged, or all")
 	c.Flags().StringVar(&split, "split", sim.SplitBlocks,
-		"make the task's silos of the data by `WAY`: blocks, sorted-label, label, label-pairs or column:NAME")
+		"divide the data into the task's silos by `WAY`: blocks, sorted-label, label, label-pairs or column:NAME")
 	c.Flags().BoolVar(&order.InOrder, "in-order", false,
-		"users take part in the order of the file, as with ingest publish; else the seed says who does when")
+		"users take part in the order of the file, as with ingest publish (default: in an order by the seed)")
 	c.Flags().IntVar(&order.Shuffle, "shuffle", 0,
 		"with --in-order, take one of `N` rows at a time, as ingest publish --shuffle does")
 	c.Flags().IntVar(&seeds, "seeds", 1, "`K` independent runs")
 	c.Flags().Uint64Var(&seed, "seed", 1, "first `SEED`; the same seed gives the same model")
 	c.Flags().UintSliceVar(&users, "sweep-users", nil, "numbers of users `N,N,...` to measure excess risk for")
 	c.Flags().Lookup("sweep-users").DefValue = "" // else its help says (default [])
-	c.Flags().StringSliceVar(&methods, "algorithms", nil, "the `NAME,...` to sweep; all that apply if not set")
+	c.Flags().StringSliceVar(&methods, "algorithms", nil, "the `NAME,...` to sweep (default: all that apply)")
 	c.Flags().StringVar(&picture, "plot", "",
 		"draw the sweep, or learning curves on the test data, into a `FILE`: .png or .svg")
 	asJSON.Flag(c.Flags())

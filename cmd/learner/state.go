@@ -80,7 +80,7 @@ func newStatus() *cobra.Command {
 	}
 	where.Flags(c.Flags())
 	asJSON.Flag(c.Flags())
-	c.Flags().BoolVar(&all, "all", false, "of every task of learner run --tasks")
+	c.Flags().BoolVar(&all, "all", false, "the status of every task of learner run --tasks")
 	return c
 }
 
@@ -289,7 +289,7 @@ that is kept (learner history). The privacy statement is part of every format:
 	which.Flags(c.Flags())
 	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write instead of standard output")
 	c.Flags().StringVar(&format, "format", "json",
-		"format of the model: json, npy (a .npz container) or onnx; if not set, what the ending .npz, .npy or .onnx of the output says, else json")
+		"format of the model: json, npy (a .npz container) or onnx; default: by the ending .npz, .npy or .onnx of the output, else json")
 	return c
 }
 
@@ -302,7 +302,7 @@ type whichFlags struct {
 func (f *whichFlags) Flags(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.round, "round", 0, "the model after `ROUND`, if it is kept")
 	flags.StringVar(&f.at, "at", "",
-		"the newest model that is kept of those that stood by `TIME`: RFC 3339, a date, or \"24h ago\"")
+		"the newest kept model that was current at `TIME`: RFC 3339, a date, or \"24h ago\"")
 }
 
 func (f *whichFlags) question(flags *pflag.FlagSet) (statedir.Question, error) {

@@ -83,10 +83,10 @@ Tasks of silos and of people are refused: see learner simulate --set.`,
 		},
 	}
 	f.Flags(c.Flags())
-	cli.Data(c.Flags(), &data.Path, "public data `FILE`, or a quoted pattern of files; made up from the declaration if not set")
+	cli.Data(c.Flags(), &data.Path, "public data `FILE`, or a quoted pattern of files (default: rows made up from the declaration)")
 	c.Flags().StringVar((*string)(&data.Format), "format", "", task.FormatHelp())
 	c.Flags().StringVarP(&out, "output", "o", "", "write the task with the best setting to `FILE`")
-	c.Flags().BoolVar(&force, "force", false, "write over a file that is there")
+	c.Flags().BoolVar(&force, "force", false, "overwrite an existing file")
 	c.Flags().IntVar(&seeds, "seeds", 8, "`K` runs of each setting")
 	c.Flags().Uint64Var(&seed, "seed", 1, "first `SEED`; the same seed gives the same comparison")
 	asJSON.Flag(c.Flags())

@@ -24,11 +24,11 @@ type turnouts struct {
 
 func (o *turnouts) flags(c *cobra.Command) {
 	c.Flags().Float64Var(&o.present, "present", 0,
-		"bound the risk where each report of a round comes with this `PROBABILITY`, independently of the others")
+		"bound the risk if each report of a round comes with this `PROBABILITY`, independently of the others")
 	c.Flags().BoolVar(&o.reports, "by-reports", false,
-		"bound the risk for other numbers of silos in a round, with the task's silo.spread and without one")
+		"bound the risk for other numbers of silos in a round, with and without the task's silo.spread")
 	c.Flags().UintSliceVar(&o.rows, "silo-rows", nil,
-		"bound the risk of many passes where silos have `ROWS,ROWS,...`, each with the noise that it draws for its own")
+		"bound the risk of many passes if silos have `ROWS,ROWS,...`, each with the noise for its own number")
 	c.Flags().Lookup("silo-rows").DefValue = "" // else its help says (default [])
 }
 

@@ -49,8 +49,8 @@ func (b *Broker) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&b.TLSCert, "tls-cert", "", "`FILE` of our certificate")
 	flags.StringVar(&b.TLSKey, "tls-key", "", "`FILE` of our certificate's key")
 	flags.StringVar(&b.InboxPrefix, "inbox-prefix", "",
-		"`PREFIX` of the subjects of answers, as the broker permits them (default: _INBOX_ and the user's public key, or _INBOX without --nkey and --creds)")
-	flags.DurationVar(&b.Wait, "nats-wait", 15*time.Second, "how long to wait for a broker that does not answer yet")
+		"`PREFIX` of the subjects of replies, as the broker permits it (default: _INBOX_ and the user's public key, or _INBOX without --nkey and --creds)")
+	flags.DurationVar(&b.Wait, "nats-wait", 15*time.Second, "how long to wait for a broker that does not answer")
 	flags.IntVar(&b.Replicas, "replicas", 1, "copies of the streams that this command creates: 1, 3 or 5")
 }
 

@@ -60,7 +60,7 @@ type Profiles struct{ Address string }
 // Flags adds the flag of the profiles.
 func (p *Profiles) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&p.Address, "pprof", "",
-		"loopback `ADDR` for profiles of this process, such as 6060; they are of stacks and sizes, without authentication")
+		"loopback `ADDR` for profiles of this process, such as 6060; they hold stacks and sizes, and need no authentication")
 }
 
 // Serve serves the profiles, if the flag says so, until stop is called, which waits for the end.

@@ -22,7 +22,7 @@ type Log struct {
 
 // Flags adds the flags of the log, with the default of its level.
 func (l *Log) Flags(flags *pflag.FlagSet, level string) {
-	flags.StringVar(&l.Format, "log-format", "text", "`FORMAT` of the log: text or json, a line an event")
+	flags.StringVar(&l.Format, "log-format", "text", "`FORMAT` of the log: text or json, one line for each event")
 	flags.StringVar(&l.Level, "log-level", level, "`LEVEL` of the log on standard error: debug, info, warn, error")
 }
 
