@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Errors of Unpack, told apart because a stage counts them apart.
+// Errors of Unpack, which a stage counts separately.
 var (
 	// errReportLength means that a packed report does not have Params.ReportBytes bytes.
 	errReportLength = errors.New("report has the wrong length")

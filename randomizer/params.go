@@ -32,7 +32,7 @@ type Params struct {
 	// first report and one after the last; devices add nothing of it. 0 lays none.
 	FloorTrials uint64
 	// Units is K, the number of units that a report is about: each lies in a ball of floor(g 2^23/K) steps of 2^-24 of
-	// a level, so that replacing one moves the report's place by at most g/K levels. 0 stands for 1.
+	// a level, so that replacing one moves the report's place by at most g/K levels. 0 means 1.
 	Units uint64
 	// Minimizer reports that a report is one vector, such as the minimiser of a loss over its units, which moves by at
 	// most 2 ClipNorm/Units if one of them is replaced: it has the whole ball of radius g/2 to itself. The caller is

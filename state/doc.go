@@ -43,5 +43,5 @@
 //  5. Commit the new checkpoint with exactly the entries of step 4. If Reserve returned a [*BudgetError], or
 //     the task is done, commit without NextRound and with End.
 //  6. Only after Commit returned nil do anything that others can see. If it returned an error, or Failed is
-//     closed, stop the process: only a new Load tells what is on disk.
+//     closed, stop the process: only a new Load shows what is on disk.
 package state

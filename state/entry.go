@@ -21,7 +21,7 @@ const (
 // Hash is a SHA-256 value: of a task, of a signed batch, of a ledger entry. The zero Hash means none.
 type Hash [32]byte
 
-// IsZero reports whether h is the zero Hash, which stands for "none".
+// IsZero reports whether h is the zero Hash, which means "none".
 func (h Hash) IsZero() bool { return h == Hash{} }
 
 // String returns h as 64 lower-case hexadecimal digits.

@@ -38,7 +38,7 @@ func (l *Ledger) round() uint64 {
 func (l *Ledger) Users() uint64 { return l.Counted + l.Most }
 
 // Spent returns what the whole ledger costs the event that is charged most: the largest cost of a round, because an
-// entry holds what its round and all others that the same user answers cost together (Theorem A in
+// entry holds what its round and all others of the same user cost together (Theorem A in
 // docs/proofs/theorem-a.md). The empty ledger costs nothing.
 func (l *Ledger) Spent() Cost { return l.Worst.over(l.Open.Cost()) }
 

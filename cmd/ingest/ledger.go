@@ -91,7 +91,7 @@ type statement struct {
 	MaxTotalEpsilon *float64   `json:"max_total_epsilon"` // of the policy; null is no limit
 	MaxTotalDelta   *float64   `json:"max_total_delta"`
 	Users           int        `json:"users"` // with an account of their own
-	Unit            string     `json:"unit"`  // that an account stands for: event, or user where users have their own
+	Unit            string     `json:"unit"`  // of an account: event, or user where users have accounts of their own
 	Tasks           []spending `json:"tasks"`
 }
 

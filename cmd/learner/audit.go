@@ -102,7 +102,7 @@ about half the time, with less noise more often. More trials detect smaller faul
 // An auditReport is the JSON of `learner audit`. Everything claimed in it is claimed for one round and for
 // UsersTogether users who change in it, each in UnitsTogether units of its report. Claimed and empirical epsilon are
 // compared at AuditDelta, which is far above the task's delta: what happens once in a million rounds cannot be tested
-// by running rounds. At the top stands the audit with the largest claim; Adversaries has those of all mechanisms of the
+// by running rounds. The audit with the largest claim comes first; Adversaries has those of all mechanisms of the
 // plan and all adversaries that the trust knows, and Confidence holds for them together.
 type auditReport struct {
 	Task   string           `json:"task"`
@@ -123,7 +123,7 @@ type auditAdversary struct {
 	Adversary string           `json:"adversary"`
 	Mechanism audits.Mechanism `json:"mechanism"`
 	auditResult
-	// RefutableNoiseShare is the share of the planned noise that would be told from all of it about as often as not.
+	// RefutableNoiseShare is the share of the planned noise that would be detected about half the time.
 	RefutableNoiseShare float64 `json:"refutable_noise_share"`
 	Pass                bool    `json:"pass"`
 }

@@ -119,7 +119,7 @@ func (b *binding) proved(job run.Job) {
 // even.
 const mostMeant = 10.
 
-// advice returns, in words, what to change first, or that nothing stands out.
+// advice returns, in words, what to change first, or that no setting needs a change.
 func (b binding) advice(job run.Job) string {
 	who := wording.Of(job.Plan).All()
 	d, n, epsilon := manifest.Dim(job.Plan), who.Count(job.Problem.Users), job.Problem.Epsilon
@@ -149,7 +149,7 @@ func (b binding) advice(job run.Job) string {
 			"a gradient of norm up to %.3g is clipped to %.3g: set norm_bound to what rows have, or a larger model.clip_norm; learner tune compares them",
 			*b.GradientBound, job.Problem.ClipNorm)
 	}
-	return "nothing stands out; learner tune compares settings on public data"
+	return "no setting needs a change; learner tune compares settings on public data"
 }
 
 // termText describes each value of binding.Term: the larger term of the steps.

@@ -122,7 +122,7 @@ func printExplanation(w io.Writer, e released.Explanation, most int) error {
 	return err
 }
 
-// printUndeclared prints how many columns nothing could be told of.
+// printUndeclared prints of how many columns nothing is known.
 func printUndeclared(w io.Writer, e released.Explanation) error {
 	n := 0
 	for _, c := range e.Columns {
@@ -160,7 +160,8 @@ func printEvent(w io.Writer, e released.Explanation, most int) error {
 	if v.Class != "" {
 		of += fmt.Sprintf(", of %q", v.Class)
 	}
-	err := printed(w, "line %d scores %.4g (%s); the average of %d events scores %.4g\n", v.Line, v.Score, of, e.Examples, v.Base)
+	err := printed(w, "line %d scores %.4g (%s); the average of %d events scores %.4g\n", v.Line, v.Score, of, e.Examples,
+		v.Base)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "column\tcontributes")
 	for _, p := range shown(v.Parts, most) {

@@ -27,7 +27,8 @@ import (
 func (f *fitConfig) once(ctx context.Context, spec *task.Spec, s *rehearse.Rows) (*fit.Once, error) {
 	method := spec.Schedule.Algorithm
 	if f.sized {
-		return nil, cli.Usagef("--workers, --gap, --solver, --slack: of %s alone, with --public", strings.Join(publicMethods(), " and "))
+		return nil, cli.Usagef("--workers, --gap, --solver, --slack: of %s alone, with --public",
+			strings.Join(publicMethods(), " and "))
 	}
 	if !spec.Curated() {
 		return nil, nil
@@ -74,7 +75,7 @@ type published struct {
 	Bound    *float64 `json:"bound"` // on the expected excess risk; null: none
 	// OnRecords reports whether the bound is about the mean loss of the rows at hand, and not of new ones.
 	OnRecords bool `json:"on_records"`
-	// steps, or rounds of queries, that wait for the answers to those before
+	// steps, or rounds of queries, that wait for the results of those before
 	Depth int64 `json:"depth,omitempty"`
 	// gradients of single rows in all of them; expected where they are sampled in secret
 	Queries float64  `json:"queries,omitempty"`
@@ -191,7 +192,8 @@ func (f *fitConfig) runOracle(c *cobra.Command, progress io.Writer, spec *task.S
 	fmt.Fprintln(progress,
 		"NO PRIVACY: --public learns without any noise; model and figures are for data that need no protection alone")
 	workers := cmp.Or(int(f.workers), runtime.GOMAXPROCS(0))
-	r, err := curated.Minimize(c.Context(), spec, s.Train, oneplace.Effort{Gap: f.gap, Workers: workers, Solver: f.solver, Slack: f.slack})
+	r, err := curated.Minimize(c.Context(), spec, s.Train, oneplace.Effort{Gap: f.gap, Workers: workers, Solver: f.solver,
+		Slack: f.slack})
 	if err != nil {
 		if c.Context().Err() != nil {
 			return err

@@ -133,7 +133,7 @@ type planTask struct {
 	wording.Kind
 	Unit    string `json:"unit"`    // what is protected, in words
 	Against string `json:"against"` // from whom, in words
-	Passes  string `json:"passes"`  // one: a unit is in one report; many: in each round that its user or silo answers
+	Passes  string `json:"passes"`  // one: a unit is in one report; many: in each round that its user or silo takes part in
 	Users   uint64 `json:"users"`   // with silos the units of all of them; of a task without end the horizon
 	Spare   uint64 `json:"spare"`   // of Users, those whom no round's cohort needs
 }
@@ -153,7 +153,7 @@ type planRounds struct {
 	Base uint64 `json:"base,omitempty"`
 	Top  uint64 `json:"top,omitempty"`
 	Dim  int    `json:"dim"`
-	// RoundsPerUser bounds the rounds that one user answers.
+	// RoundsPerUser bounds the rounds that one user takes part in.
 	RoundsPerUser uint32 `json:"rounds_per_user"`
 }
 

@@ -302,11 +302,11 @@ func TestBindingNamesWhatBinds(t *testing.T) {
 		advice string
 	}{
 		{"a9a", "pagd", nil, "smoothness", "norm_bound"},
-		{"a9a", "pagd", []string{"norm_bound=0.1", "intercept=0"}, "noise", "nothing stands out"},
+		{"a9a", "pagd", []string{"norm_bound=0.1", "intercept=0"}, "noise", "no setting needs a change"},
 		{"a9a", "pagd", []string{"schedule.users=3000"}, "smoothness", "few for"},
 		{"a9a", "pagd", []string{"schedule.users=300"}, "smoothness", "too few"},
 		{"agaricus", "psgd", []string{"privacy.epsilon=4"}, "clip_norm", "clip norm"},
-		{"a9a", "auto", nil, "first_cohort", "nothing stands out"},
+		{"a9a", "auto", nil, "first_cohort", "no setting needs a change"},
 		{"a9a", "auto", []string{"privacy.epsilon=50"}, "first_cohort", "promises next to nothing"},
 		{"a9a", "auto", []string{"schedule.users=3000"}, "first_cohort", "few for"},
 		{"spambase", "auto", nil, "first_cohort", "norm_bound"},

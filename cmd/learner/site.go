@@ -133,7 +133,7 @@ func openSite(dir string) (*devca.Site, error) {
 	return site, cli.Usage(err)
 }
 
-// newSiteChange returns a command that changes a user, and tells the servers.
+// newSiteChange returns a command that changes a user and passes the change on to the servers.
 func newSiteChange(use, short, example string, change func(s *devca.Site, name string,
 	now time.Time) error) *cobra.Command {
 	var servers siteServers

@@ -39,7 +39,7 @@ func (f *whereFlags) ask(ctx context.Context, q statedir.Question) (doc []byte, 
 	return bytes.TrimSuffix(doc, []byte("\n")), err
 }
 
-// askTo is ask for answers that may be long, which read reads as they come.
+// askTo works like ask for long answers, which read reads as they arrive.
 func (f *whereFlags) askTo(ctx context.Context, q statedir.Question, read func(io.Reader) error) error {
 	if (f.StateDir == "") == (f.URL == "") {
 		return cli.Usagef("name the learner with either --state DIR or --http URL")

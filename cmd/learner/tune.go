@@ -113,7 +113,7 @@ func (t tuning) rows(spec *task.Spec, seed uint64) (tune.Rows, error) {
 	progress := t.command.ErrOrStderr()
 	return tune.Public{Load: func(spec *task.Spec) (rehearse.Public, error) {
 		rows, err := rehearse.ReadPublic(spec, t.data, progress)
-		progress = io.Discard // it is told once
+		progress = io.Discard // print it once
 		return rows, cli.Usage(err)
 	}}, nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// turnouts holds what is asked of a plan for rounds that not everybody answers.
+// turnouts holds the flags about rounds in which not everybody takes part.
 type turnouts struct {
 	present float64
 	reports bool
@@ -61,7 +61,8 @@ type siloBound struct {
 	WithoutSpread       *float64 `json:"without_spread"` // where silos may differ as far as gradients can
 }
 
-// A planTurnouts bounds the risk of rounds that not everybody answers, or not as much as was planned, where that is asked.
+// A planTurnouts bounds the risk of rounds in which not everybody takes part, or adds less noise than planned, if a
+// flag asks for it.
 type planTurnouts struct {
 	// Present is the bound where each report of a round comes by chance.
 	Present *present `json:"present,omitempty"`
@@ -133,7 +134,8 @@ func (o *turnouts) answerSizes(job run.Job) (*unequal, error) {
 	}
 	rounds, available := float64(manifest.Planned(job.Plan)), []int{int(p.Silos.Reports)}
 	return &unequal{Rows: o.rows, PredictedExcessRisk: u.Bound, Least: u.Least, Largest: u.Largest, Mean: u.Mean,
-		ByRows: u.ByRows, PaperQ: isrl.Unbalanced(own, rounds, available), EqualQ: isrl.Unbalanced(equal, rounds, available)}, nil
+		ByRows: u.ByRows, PaperQ: isrl.Unbalanced(own, rounds, available),
+		EqualQ: isrl.Unbalanced(equal, rounds, available)}, nil
 }
 
 // printTurnouts prints what was asked.
@@ -143,7 +145,8 @@ func (r planReport) printTurnouts(w io.Writer) {
 			p.Probability, p.PredictedExcessRisk, r.vacuous(p.PredictedExcessRisk), p.Reports)
 	}
 	if u := r.Unequal; u != nil {
-		fmt.Fprintf(w, "silo rows     %d silos of %d to %d rows, each with noise of its own: at most %.4g%s\n", len(u.Rows), slices.Min(u.Rows),
+		fmt.Fprintf(w, "silo rows     %d silos of %d to %d rows, each with noise of its own: at most %.4g%s\n", len(u.Rows),
+			slices.Min(u.Rows),
 			slices.Max(u.Rows), u.PredictedExcessRisk, r.vacuous(u.PredictedExcessRisk))
 		fmt.Fprintf(w, "              noise %.4g to %.4g in a report, %.4g in the mean of all, and %.4g if silos weighed as their rows, which is not run\n",
 			u.Least, u.Largest, u.Mean, u.ByRows)

@@ -72,7 +72,7 @@ func (p *publishing) Log(log *slog.Logger) {
 			since, rests := time.Since(at), now == before
 			before = now
 			switch {
-			case first && rests: // what passes within a second of the start is not told
+			case first && rests: // do not report what ends within a second of the start
 			case since < standingChanged, now == last && since < standingSame:
 				continue
 			}

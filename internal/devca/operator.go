@@ -51,7 +51,7 @@ type SiteUser struct {
 
 const (
 	systemAccount = "SYS"
-	pusher        = "operator" // the user of the system account, who tells servers of changes
+	pusher        = "operator" // the user of the system account, who sends changes to the servers
 )
 
 // publisherName matches names of publishers, which are names of files.
@@ -118,7 +118,7 @@ func (s *Site) path(parts ...string) string {
 	return filepath.Join(append([]string{s.dir}, parts...)...)
 }
 
-// PusherCreds returns the credentials with which servers are told of changes, and the authority of their certificates.
+// PusherCreds returns the credentials for sending changes to the servers, and the authority of their certificates.
 func (s *Site) PusherCreds() (creds, ca string) {
 	return s.path("users", pusher+".creds"), s.path("users", "ca.pem")
 }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A Place tells a file from every copy of it on its file system. It stays over renames, restarts and mounts, and while
-// the file's content is replaced where it lies. Of file systems that keep no numbers it is not known: FUSE, FAT and SMB
-// on Linux.
+// A Place distinguishes a file from every copy of it on its file system. It stays over renames, restarts and mounts,
+// and while the file's content is replaced where it lies. Of file systems that keep no numbers it is not known: FUSE,
+// FAT and SMB on Linux.
 type Place struct {
 	Number uint64 // of the file in its file system; 0: not known
 	Born   uint64 // Unix nanoseconds at which the file was made; 0: not known

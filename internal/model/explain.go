@@ -109,7 +109,7 @@ type explainer struct {
 	groups  []group
 	of      []int // the group of each coordinate
 	classes []string
-	unit    float64 // of a contribution, in units of the score that is told
+	unit    float64 // of a contribution, in units of the printed score
 	n       int
 	invalid int
 	sum     [][]float64 // by group and score

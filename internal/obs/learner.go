@@ -59,7 +59,7 @@ func NewLearner(r prometheus.Registerer, task string) (*Learner, error) {
 		rejects: f.counterVec("panlearn_learner_batch_rejects_total",
 			"Report messages that the stage refused in committed batches, by reason.", "reason"),
 		round:     f.gauge("panlearn_learner_round", "Last committed round."),
-		announced: f.gauge("panlearn_learner_round_announced", "Round that stands announced."),
+		announced: f.gauge("panlearn_learner_round_announced", "Round that is announced."),
 		planned: f.gauge("panlearn_learner_rounds_planned",
 			"Rounds of the plan, not counting void ones; 0: the task has no end."),
 		cohort: f.gauge("panlearn_learner_cohort_reports", "Reports asked for in the announced round."),
@@ -122,7 +122,7 @@ func NewLearner(r prometheus.Registerer, task string) (*Learner, error) {
 	return m, nil
 }
 
-// otherReason stands for every reason that this version does not know, so that no stage can make labels at will.
+// otherReason replaces every reason that this version does not know, so that no stage can make labels at will.
 const otherReason = "other"
 
 func label(reason string) string {
@@ -140,19 +140,19 @@ func (m *Learner) Observer() service.Observer {
 		Lost: func(string) { m.lost.Inc() }}
 }
 
-// Resumed is told what is committed.
+// Resumed records what is committed.
 func (m *Learner) Resumed(p service.Progress) {
 	m.progress(p)
 	m.committed.SetToCurrentTime()
 }
 
-// Announced is told of a round that stands.
+// Announced records a round whose announcement is on the broker.
 func (m *Learner) Announced(round, cohort uint64) {
 	m.announced.Set(float64(round))
 	m.cohort.Set(float64(cohort))
 }
 
-// Trouble is told whether calls of the broker fail.
+// Trouble records whether calls to the broker fail.
 func (m *Learner) Trouble(cause string) {
 	if cause == "" {
 		m.failing.Set(0)
@@ -161,7 +161,7 @@ func (m *Learner) Trouble(cause string) {
 	}
 }
 
-// Applied is told of a committed round.
+// Applied records a committed round.
 func (m *Learner) Applied(a service.Applied) {
 	m.progress(a.Progress)
 	m.committed.SetToCurrentTime()

@@ -114,7 +114,7 @@ panlearn_learner_reports_total{task="churn"} 38
 # HELP panlearn_learner_round Last committed round.
 # TYPE panlearn_learner_round gauge
 panlearn_learner_round{task="churn"} 2
-# HELP panlearn_learner_round_announced Round that stands announced.
+# HELP panlearn_learner_round_announced Round that is announced.
 # TYPE panlearn_learner_round_announced gauge
 panlearn_learner_round_announced{task="churn"} 2
 # HELP panlearn_learner_cohort_reports Reports asked for in the announced round.
@@ -168,7 +168,7 @@ panlearn_stage_attempts_reopened_total{task="churn"} 1
 # HELP panlearn_stage_cohort_reports Reports in the totals of the open attempt.
 # TYPE panlearn_stage_cohort_reports gauge
 panlearn_stage_cohort_reports{task="churn"} 1
-# HELP panlearn_stage_lease_held 1 if this process works, 0 if it stands by.
+# HELP panlearn_stage_lease_held 1 if this process works, 0 if it is on standby.
 # TYPE panlearn_stage_lease_held gauge
 panlearn_stage_lease_held{task="churn"} 1
 # HELP panlearn_stage_broker_failures_total Calls of the broker that failed and are repeated, by call.

@@ -17,7 +17,7 @@ func NewStage(r prometheus.Registerer, task string) (stage.Observer, error) {
 		reports  = f.counterVec("panlearn_stage_reports_total", "Report messages examined, by outcome.", "outcome")
 		users    = f.gauge("panlearn_stage_cohort_reports", "Reports in the totals of the open attempt.")
 		cohort   = f.gauge("panlearn_stage_cohort_size", "Reports that the round wants.")
-		lease    = f.gauge("panlearn_stage_lease_held", "1 if this process works, 0 if it stands by.")
+		lease    = f.gauge("panlearn_stage_lease_held", "1 if this process works, 0 if it is on standby.")
 		attempts = f.counter("panlearn_stage_attempts_total", "Attempts opened.")
 		again    = f.counter("panlearn_stage_attempts_reopened_total",
 			"Attempts opened at a round after an earlier one died; under pan and shuffle+pan those who reported to the earlier one drop out.")

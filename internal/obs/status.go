@@ -19,7 +19,7 @@ type StageStatus struct {
 	Doing string `json:"doing"` // in words
 	// "waiting: 812 of 1000", with the minimum and the time from which it is enough; empty: no round is open
 	Waiting  string     `json:"waiting"`
-	Works    bool       `json:"works"` // false: stands by
+	Works    bool       `json:"works"` // false: on standby
 	Round    uint64     `json:"round"` // 0: none is open
 	Attempt  uint64     `json:"attempt"`
 	Users    uint64     `json:"users"`
@@ -146,7 +146,7 @@ func Status(get func() stage.Status, reports *Reports, ahead func() (time.Durati
 	return mux
 }
 
-// StatusMetrics registers what of a stage's status is not told to its Observer: all of it or, on error, none.
+// StatusMetrics registers the part of a stage's status that its Observer does not see: all of it or, on error, none.
 func StatusMetrics(r prometheus.Registerer, task string, get func() stage.Status) error {
 	labels := prometheus.Labels{"task": task}
 	gauge := func(name, help string, of func(stage.Status) float64) prometheus.Collector {
@@ -194,10 +194,10 @@ func StatusMetrics(r prometheus.Registerer, task string, get func() stage.Status
 		gauge("panlearn_stage_lost_rounds",
 			"Rounds that the broker is behind what this process and its marks know: it was restored, or lost records.",
 			func(s stage.Status) float64 { return float64(s.Lost) }),
-		gauge("panlearn_stage_queue_messages", "Report messages in the broker's stream; 0 of a process that stands by.",
+		gauge("panlearn_stage_queue_messages", "Report messages in the broker's stream; 0 on standby.",
 			func(s stage.Status) float64 { return float64(s.Queue.Messages) }),
 		gauge("panlearn_stage_queue_bytes",
-			"Bytes of the report messages in the broker's stream; 0 of a process that stands by.",
+			"Bytes of the report messages in the broker's stream; 0 on standby.",
 			func(s stage.Status) float64 { return float64(s.Queue.Bytes) }),
 		gauge("panlearn_stage_queue_limit_bytes",
 			"Bytes that the stream may hold, beyond which publishes are refused; 0: not known, or no limit.",

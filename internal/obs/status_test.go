@@ -52,7 +52,8 @@ func TestStatus(t *testing.T) {
 	if !strings.HasPrefix(got.Waiting,
 		"waiting: 812 of 1000; nothing is released below 900; from 2030-01-02T03:04:05Z on") ||
 		got.Redelivered != 7 || got.Ahead() != -90*time.Second || got.Strange != 11 || got.Queue != (Queue{3, 500, 1000}) ||
-		got.Users != 812 || got.Cohort != 1000 || got.Minimum != 900 || !got.Deadline.Equal(at) || !got.HelperAway.Equal(at) || !got.Works ||
+		got.Users != 812 || got.Cohort != 1000 || got.Minimum != 900 || !got.Deadline.Equal(at) ||
+		!got.HelperAway.Equal(at) || !got.Works ||
 		got.Round != 3 || got.Places != (Places{3, 4, 20, 5, 1, "most places were not used"}) {
 		t.Errorf("%+v", got)
 	}
@@ -77,7 +78,7 @@ panlearn_stage_places_off{task="churn"} 1
 panlearn_stage_places_total{outcome="granted",task="churn"} 20
 panlearn_stage_places_total{outcome="missing",task="churn"} 1
 panlearn_stage_places_total{outcome="unused",task="churn"} 5
-# HELP panlearn_stage_queue_bytes Bytes of the report messages in the broker's stream; 0 of a process that stands by.
+# HELP panlearn_stage_queue_bytes Bytes of the report messages in the broker's stream; 0 on standby.
 # TYPE panlearn_stage_queue_bytes gauge
 panlearn_stage_queue_bytes{task="churn"} 500
 # HELP panlearn_stage_helper_away_timestamp_seconds Unix time since which the helper of trust split does not answer, nor join what this stage opened; 0: it does, or there is none.
@@ -89,7 +90,7 @@ panlearn_stage_lost_rounds{task="churn"} 2
 # HELP panlearn_stage_queue_limit_bytes Bytes that the stream may hold, beyond which publishes are refused; 0: not known, or no limit.
 # TYPE panlearn_stage_queue_limit_bytes gauge
 panlearn_stage_queue_limit_bytes{task="churn"} 1000
-# HELP panlearn_stage_queue_messages Report messages in the broker's stream; 0 of a process that stands by.
+# HELP panlearn_stage_queue_messages Report messages in the broker's stream; 0 on standby.
 # TYPE panlearn_stage_queue_messages gauge
 panlearn_stage_queue_messages{task="churn"} 3
 # HELP panlearn_stage_redeliveries_total Reports that this process was sent again, because nobody had acknowledged them within the broker's AckWait.

@@ -1,6 +1,6 @@
-// Package observe is the one way in which a part of the system tells others what it does. An observer is a struct of
-// funcs, one for each kind of event, and any of them may be nil: an observer sets those that it wants to be told. The
-// part that tells calls them with Tell, which passes nil over, and All makes one observer of several.
+// Package observe lets a part of the system report what it does to others. An observer is a struct of
+// funcs, one for each kind of event, and any of them may be nil: an observer sets those that it needs. The
+// reporting part calls them with Tell, which skips nil, and All makes one observer of several.
 package observe
 
 import "reflect"
@@ -26,8 +26,8 @@ func Tell3[A, B, C any](f func(A, B, C), a A, b B, c C) {
 	}
 }
 
-// All returns an observer that tells each of some observers, in their order. Its funcs are nil where all theirs are. O
-// is a struct of funcs without results.
+// All returns an observer that passes everything on to each of some observers, in order. Its funcs are nil where all
+// theirs are. O is a struct of funcs without results.
 func All[O any](list ...O) O {
 	var all O
 	into := reflect.ValueOf(&all).Elem()

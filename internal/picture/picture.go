@@ -58,7 +58,7 @@ func Level(name string, from, to, y float64) Line {
 	return Line{Name: name, Points: []Point{{X: from, Y: y}, {X: to, Y: y}}, Color: 2, Dashes: 2}
 }
 
-// Validate refuses a file name of a format that is not drawn; the empty name stands for no picture.
+// Validate refuses a file name of a format that is not drawn; the empty name means no picture.
 func Validate(file string) error {
 	if ext := strings.ToLower(filepath.Ext(file)); file != "" && ext != ".svg" && ext != ".png" {
 		return fmt.Errorf("%s: want a name that ends in .svg or .png", file)

@@ -21,7 +21,7 @@ type Score struct {
 	SquaredError *float64 `json:"squared_error,omitempty"` // mean square
 	Loss         *float64 `json:"loss,omitempty"`          // of classes whose loss has no probabilities
 	Accuracy     *float64 `json:"accuracy,omitempty"`
-	// RecentLoss and RecentAccuracy count earlier rounds for less, as much as the model remembers them: of late.
+	// RecentLoss and RecentAccuracy count earlier rounds for less, at the rate at which the model forgets them.
 	RecentLoss     *float64 `json:"recent_loss,omitempty"`
 	RecentAccuracy *float64 `json:"recent_accuracy,omitempty"`
 	// users so far, after each round that surprised; over several runs those of all
@@ -74,7 +74,7 @@ func New(spec *task.Spec) *Score {
 	return out
 }
 
-// Add scores a row by the model that stood before it. A row whose label is none of the declared is passed over.
+// Add scores a row by the model that was current before it. It skips a row whose label is not declared.
 func (p *Score) Add(predictor model.Predictor, e convex.Example) {
 	one, err := predictor.EvaluateExamples([]convex.Example{e})
 	if err != nil {

@@ -132,7 +132,7 @@ func (f Followed) sum(used map[uint64]bool) Followed {
 	return f
 }
 
-// before returns the record of the model that is kept and stood before a record's round: the newest one of earlier
+// before returns the record of the kept model that was current before a record's round: the newest one of earlier
 // rounds, or the one that was released again since; nil where none is kept.
 func before(records []service.Record, i int) *service.Record {
 	for k := i - 1; k >= 0; k-- {

@@ -6,8 +6,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// An ahead scores the rows of a run's rounds of gradients by the model that stood before each round, and notes which
-// rows took part in which order.
+// An ahead scores the rows of a run's rounds of gradients by the model that was current before each round, and notes
+// which rows took part in which order.
 type ahead struct {
 	*prequential.Score
 	rowsOf func(report int32) []convex.Example

@@ -29,7 +29,7 @@ var allBaselines = []string{planning.BaselineCentral, planning.BaselineLocal, ba
 	planning.BaselineMultiPass, baselineExact,
 	baselineConverged}
 
-// Baselines returns the baselines that are named; all stands for every one.
+// Baselines returns the named baselines; all means every one.
 func Baselines(given []string) ([]string, error) {
 	if len(given) == 1 && given[0] == "all" {
 		return allBaselines, nil
@@ -58,7 +58,7 @@ type Baseline struct {
 	Curve    []Spot    `json:"curve,omitempty"`
 	Reason   string    `json:"reason,omitempty"`
 
-	passes bool // everybody answers every round
+	passes bool // everybody takes part in every round
 }
 
 func (s *Rehearsal) baseline(ctx context.Context, t trials) Baseline {

@@ -34,7 +34,7 @@ func (s *Rehearsal) scoreOfVerdict(r *Report) Measure {
 }
 
 // verdict compares the runs of the report. It returns nil for a task without an end, whose users score the model on
-// the way and beside which other learners stand.
+// the way and which other learners run beside it.
 func (s *Rehearsal) verdict(ctx context.Context, r *Report) (v *Verdict, err error) {
 	m := s.scoreOfVerdict(r)
 	if Follows(s.job) || m.of(r.Mean) == nil || m.of(r.NonPrivate) == nil || m.of(r.Baseline) == nil {

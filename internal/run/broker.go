@@ -21,7 +21,7 @@ type Broker struct {
 	Wait time.Duration // how long a broker that does not answer yet is waited for
 }
 
-// Connect connects under a name, and tries for Wait where no broker answers yet: processes that are started together
+// Connect connects under a name, and tries for Wait if no broker answers yet: processes that are started together
 // need not be started in order. Later losses of the connection are natsjs's business.
 func (b Broker) Connect(ctx context.Context, name string, log *slog.Logger) (*natsjs.Conn, error) {
 	b.Name, b.Log = name, log

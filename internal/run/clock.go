@@ -62,7 +62,7 @@ func (c *Clock) read() time.Time {
 	return c.clock()
 }
 
-// Watch compares the clocks until ctx is done, and tells the log of one that is off.
+// Watch compares the clocks until ctx is done, and logs one that is off.
 func (c *Clock) Watch(ctx context.Context, look look, log *slog.Logger) {
 	var (
 		last stream.Message

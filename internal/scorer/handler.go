@@ -94,15 +94,15 @@ func (w *watched) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// refuse answers with a reason, which names nothing of a body.
+// refuse writes a reason, which names nothing of a body.
 func refuse(w http.ResponseWriter, status int, why string) {
 	text, _ := json.Marshal(map[string]string{"error": why}) // a string has a form in JSON
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n')) // a reader that has gone is not told
+	_, _ = w.Write(append(text, '\n')) // the reader may have gone
 }
 
-// write answers with a JSON text.
+// write writes a JSON text.
 func write(w http.ResponseWriter, text []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(text)
@@ -223,7 +223,7 @@ func (s *Scorer) postEvents(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// reject answers with a refusal, and the header that belongs to its status.
+// reject writes a refusal, and the header that belongs to its status.
 func reject(w http.ResponseWriter, r *refusal) {
 	switch {
 	case r == errPacked:

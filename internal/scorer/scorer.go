@@ -37,7 +37,7 @@ type Source struct {
 // ErrNotYet means that a source has no model so far, such as a learner that has not been started.
 var ErrNotYet = errors.New("no model yet")
 
-// An Observer is told what happens. Each function may be nil, and may be called by several goroutines.
+// An Observer has a function for each kind of event. Each may be nil, and may be called by several goroutines.
 type Observer struct {
 	Request func(status int, took time.Duration)   // a request was answered
 	Events  func(task string, scored, invalid int) // of one body
@@ -197,7 +197,8 @@ func (s *Scorer) take(at *slot, before, m *loaded) {
 	at.now.Store(m)
 	s.Logger.Info("serving a model", "task", m.Task, "round", m.Round, "model_version", m.ModelVersion, "source", at.Name)
 	if before != nil && !bytes.Equal(before.of, m.of) {
-		s.Logger.Warn("the declaration of the task has changed under its name: events are read by the new one", "task", m.Task,
+		s.Logger.Warn("the declaration of the task has changed under its name: events are read by the new one", "task",
+			m.Task,
 			"before", before.TaskHash, "now", m.TaskHash, "source", at.Name)
 	}
 	if s.Observer.Model != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// TruthNorm is the norm of theta* of a synthetic population, unless told otherwise.
+// TruthNorm is the norm of theta* of a synthetic population by default.
 const TruthNorm = 3
 
 // WriteEvents writes events as JSON lines: {"x0":..,"x1":..,"y":..}.

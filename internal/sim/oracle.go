@@ -124,7 +124,7 @@ func (o *mixed) mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.
 	return estimate, &release, err
 }
 
-// gaussian is the oracle of another trust model: the exact mean and Gaussian noise. It stands for mechanisms whose
+// gaussian is the oracle of another trust model: the exact mean and Gaussian noise. It represents mechanisms whose
 // mean over a cohort is close to normal, which that of many users' messages is.
 type gaussian struct {
 	exact

@@ -113,7 +113,7 @@ type run struct {
 	left    []int32  // of order, the blocks of silos that took part in no round
 	rounds  uint64
 	users   uint64 // that took part, each counted once
-	taken   uint64 // users of the present phase that answered, where each answers one round
+	taken   uint64 // users of the present phase that took part, where each takes part in one round
 	phase   int
 }
 

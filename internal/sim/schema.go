@@ -13,7 +13,7 @@ import (
 
 // A Schema draws rows that fit a task's declaration where there are no data: a rough guide to what a task would do,
 // and no evidence. It knows of the data what is declared, and makes up the rest: a number is normal around a centre
-// of its column's own, within its bounds; a word is more frequent the earlier it stands in an order of its column's
+// of its column's own, within its bounds; a word is more frequent the earlier it is in an order of its column's
 // own; one hidden factor moves all fields of a row. The label follows a planted linear model of the declared
 // features, with noise. So rows of a Schema cannot tell whether features are missing: the model that was planted
 // has none but the declared ones.

@@ -82,7 +82,7 @@ func (r *run) silos(phase int, step uint64) ([]int32, error) {
 // A stint is the phases that the same users answer.
 type stint struct {
 	first, users uint64 // in the order of taking part
-	interactive  bool   // each answers more than one round
+	interactive  bool   // each takes part in more than one round
 }
 
 // stintsOf returns the stint of each phase of the plan.

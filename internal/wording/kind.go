@@ -16,7 +16,7 @@ type Kind struct {
 	Protects    string `json:"protects"`         // event, or user, as privacy.unit
 	Units       uint64 `json:"units_per_report"` // K: a report is about at least as many units
 	Silos       uint64 `json:"silos"`            // N; 0: everybody reports for himself
-	Interactive bool   `json:"interactive"`      // a reporter answers several rounds with the same rows
+	Interactive bool   `json:"interactive"`      // a reporter takes part in several rounds with the same rows
 	Once        bool   `json:"once,omitempty"`   // one process has all units and releases one model, without rounds
 }
 

@@ -19,7 +19,7 @@ type Mechanism struct {
 	Dim int
 	// Rounds is T, the rounds in which the same target takes part.
 	Rounds int
-	// Units is K, the units that the target's report is about; 0 stands for 1.
+	// Units is K, the units that the target's report is about; 0 means 1.
 	Units uint64
 	// Shift, if it is not 0, bounds the distance in levels between neighbours' places, snapping included
 	// (randomizer.Shift), where the target is one vector somewhere in the ball of radius Levels/2; Units do not enter

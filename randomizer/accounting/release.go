@@ -13,7 +13,7 @@ import (
 // once and totals fit a signed 64-bit word.
 const maxUnits = 1 << 62
 
-// Release is everything public about one round's release. It stands for every
+// Release is everything public about one round's release. It represents every
 // adversary that the trust knows (docs/proofs/theorem-a.md, section 5).
 type Release struct {
 	Trust Trust
@@ -37,7 +37,7 @@ type Release struct {
 	// Rounds is T, the rounds that one user may take part in.
 	Rounds int
 	// Units is K, the units that a report is about: replacing one moves it by at most
-	// g/K steps. 0 stands for 1. Guarantees are for one of them.
+	// g/K steps. 0 means 1. Guarantees are for one of them.
 	Units uint64
 	// Minimizer reports that a report is one vector of all units. If one unit is replaced, the vector moves by at most
 	// Levels/Units plus the effect of snapping (randomizer.MinimizerShift).
@@ -75,7 +75,7 @@ func (g Guarantee) Second() (adversary string, epsilon float64) {
 }
 
 // MarshalJSON writes epsilon, epsilon_learner and epsilon_intruder, and epsilon_operator where there are operators;
-// null stands for no guarantee, and for an intruder that the trust does not know.
+// null means no guarantee, and for an intruder that the trust does not know.
 func (g Guarantee) MarshalJSON() ([]byte, error) {
 	finite := func(v float64) *float64 {
 		if math.IsInf(v, 0) || math.IsNaN(v) {

@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/shuffle"
 )
 
-// Defaults of Config. DefaultTrials tells half of the noise from all of it at epsilon = 1.
+// Defaults of Config. DefaultTrials distinguishes half of the noise from all of it at epsilon = 1.
 const (
 	DefaultTrials     = 25000
 	DefaultConfidence = 0.999
@@ -81,8 +81,8 @@ type Report struct {
 	Confidence            float64
 	Trials                int
 	// RefutableShare is the share of the planned noise at which an audit like this one refutes the claim about as
-	// often as not, and oftener at smaller shares: it tells what a pass is worth. By the normal approximation; 0
-	// stands for an audit that sees nothing.
+	// often as not, and more often at smaller shares: it measures what a pass is worth. By the normal approximation; 0
+	// means an audit that sees nothing.
 	RefutableShare float64
 	Pass           bool
 }

@@ -20,7 +20,7 @@ const (
 	OneReport
 	// Operator sees, under trust split, all that one corrupt operator and the learner see together of a round: the sum
 	// of the counts behind the other operator's floor (docs/proofs/split.md). Shares are uniform, so a mixer that has
-	// laid one floor stands for both operators; package shuffle/split tests the shares themselves.
+	// laid one floor represents both operators; package shuffle/split tests the shares themselves.
 	Operator
 )
 

@@ -14,7 +14,7 @@ import (
 )
 
 // The archive is one file beside Pebble's: entry k, as state.Entry encodes it, at offset (k-1) state.EntryBytes. How
-// much of it is to be believed stands in Pebble, under archivedKey: the ledger's sums up to the last entry that is in
+// much of it is valid is recorded in Pebble, under archivedKey: the ledger's sums up to the last entry that is in
 // the archive alone. What is behind that place is of a crash or of a folder that was rolled back, is not read, and is
 // written over.
 const (

@@ -22,7 +22,7 @@
 // are written there and synced; then the commit's own batch has the sums up to the last of them, and deletes them from
 // Pebble. So a crash leaves an entry in Pebble, in the archive, or in both, and in both it is read from Pebble: of the
 // archive only what the sums in Pebble cover is believed. A torn end, and the end of a folder whose Pebble was rolled
-// back, lie behind that and are written over by the same entries; entries of another history that stood there are
+// back, lie behind that and are written over by the same entries; entries of another history there are
 // moved to a file ledger.archive.other.*.
 //
 // [Store.Load] reads no archive: a learner starts and goes on without it, or with a damaged one, and says in its log
@@ -42,10 +42,10 @@
 //
 // # Damage
 //
-// After Close all is in tables, where a damaged byte anywhere is an error. After a crash the last commits are in
-// the log alone, and damage in its last 32 KiB cannot be told from the torn end that a crash leaves: the store then
-// opens at an earlier commit. That is a rollback of the folder, not a wrong state: package learner/service refuses it
-// where the broker knows a newer round, until it is told to apply the batches again.
+// After Close all is in tables, where a damaged byte anywhere is an error. After a crash the last commits are in the
+// log alone, and damage in its last 32 KiB cannot be distinguished from the torn end that a crash leaves: the store
+// then opens at an earlier commit. That is a rollback of the folder, not a wrong state: package learner/service refuses
+// it where the broker knows a newer round, until it is told to apply the batches again.
 //
 // What Load returns after a kill is durable, even if the commit was not synced before: opening moves the log into
 // tables, and syncs them.

@@ -115,7 +115,7 @@ func (s *Store) Commit(ctx context.Context, next state.Checkpoint, entries []sta
 	archived := s.archive()
 	err = s.failure.guard(func() error { return s.write(checkpoint, entries, lines, archived, kept) })
 	if err != nil {
-		// Whatever went wrong after Pebble began, only a new start tells what is on disk.
+		// After a failure inside Pebble only a new start shows what is on disk.
 		return fmt.Errorf("commit of round %d: %w", next.Cursor.Round, s.failure.fail(err))
 	}
 	s.current, s.archived = next.Clone(), archived

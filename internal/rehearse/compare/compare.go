@@ -19,9 +19,9 @@ type Config struct {
 	Rows  rehearse.Source
 	Seeds int // runs of each line, at least 2
 	First uint64
-	// Progress hears of every run that is done; nil: nobody does.
+	// Progress, if not nil, is called for every run that is done.
 	Progress func(done, runs int)
-	// Planned hears of every way to run the task that is planned; nil: nobody does.
+	// Planned, if not nil, is called for every planned way to run the task.
 	Planned func(done, ways int)
 }
 

@@ -17,7 +17,7 @@ type Line struct {
 	Unit      string `json:"unit"`  // as privacy.unit: event or user
 	Silos     uint64 `json:"silos"` // 0: everybody reports for himself
 	Units     uint64 `json:"units_per_report"`
-	Passes    string `json:"passes"` // one: a unit is in one report; many: in every round that its holder answers
+	Passes    string `json:"passes"` // one: a unit is in one report; many: in every round of its holder
 	Algorithm string `json:"algorithm"`
 	Rounds    uint64 `json:"rounds"`
 	// NoiseStd is the standard deviation of one coordinate of the mean gradient of the first round that has one, in
@@ -45,7 +45,7 @@ type Line struct {
 // Sent counts what reporters send.
 type Sent struct {
 	ReportBytes uint64 `json:"report_bytes"` // of one report of a gradient
-	Reports     uint64 `json:"reports"`      // in all by the reporter that answers most rounds
+	Reports     uint64 `json:"reports"`      // of the reporter that takes part in most rounds
 	Bytes       uint64 `json:"bytes"`        // in all by the reporter that sends most
 }
 
@@ -74,7 +74,7 @@ type line struct {
 	Line
 	job    run.Job
 	events bool
-	share  uint64    // of the task's units that one of a run stands for
+	share  uint64    // of the task's units that one unit of a run represents
 	std    []float64 // of the noise of a run's sum, by phase
 	values []float64 // by seed
 }

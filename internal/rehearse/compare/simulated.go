@@ -56,7 +56,7 @@ func (c *comparison) scale(units [][]convex.Example) {
 	c.leftOut = append(c.leftOut, long.all()...)
 }
 
-// looksOf returns how often a row is looked at: in every round that its holder answers, once for every inner
+// looksOf returns how often a row is looked at: in every round of its holder, once for every inner
 // step.
 func looksOf(plan *wire.Plan) (looks float64) {
 	for _, f := range plan.Phases {

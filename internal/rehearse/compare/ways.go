@@ -209,7 +209,7 @@ func (r *reasons) all() (out []string) {
 	return out
 }
 
-// told lists what is not shown, and what to add to see it.
+// told lists what is not shown, and what to add in order to see it.
 func (r *reasons) told(base *task.Spec) (out []string) {
 	if base.Silo == nil {
 		out = append(out,

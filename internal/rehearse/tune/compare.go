@@ -25,7 +25,7 @@ type Config struct {
 	Seeds int // runs of each setting, at least 2
 	First uint64
 	Most  uint64 // users of a run that are simulated one by one
-	// Progress hears of every run that is done; nil: nobody does.
+	// Progress, if not nil, is called for every run that is done.
 	Progress func(Progress)
 }
 

@@ -37,7 +37,7 @@ type Pair struct {
 // windows and the other ten million.
 const window, textWindow = 8, 16
 
-// A mark stands for a window.
+// A mark represents a window.
 type mark [textWindow + 1]byte
 
 // told bounds how many links a Pair names.
@@ -131,7 +131,7 @@ func indexOf(one view) index {
 	return index{one.party, owners}
 }
 
-// common finds what stands in the views of two parties and, at the first, of one person alone.
+// common finds values in the views of two parties that at the first belong to one person alone.
 func (one index) common(other view) Pair {
 	p := Pair{One: one.party, Other: other.party}
 	for j, values := range other.of {

@@ -87,9 +87,9 @@ func (c Config) open(ctx context.Context, name stream.Task, conn *natsjs.Conn, d
 	return e, nil
 }
 
-// invite has the mux serve the page of a device, and a relay for it. They share an origin here, which a deployment does not
-// want: who serves the page is trusted, and a relay is not. In this process they are one anyhow, a browser needs no list of
-// origins, and a person opens one address. A relay by itself has no pages.
+// invite has the mux serve the page of a device, and a relay for it. They share an origin here, which a deployment does
+// not want: who serves the page is trusted, and a relay is not. In this process they are one anyhow, a browser needs no
+// list of origins, and a person opens one address. A relay by itself has no pages.
 func (e *exhibit) invite(mux *http.ServeMux, name stream.Task, c Config, devices relay.Broker) (err error) {
 	at, ok := c.HTTP.Addr().(*net.TCPAddr)
 	if !ok || !at.IP.IsLoopback() {
@@ -127,7 +127,7 @@ func (e *exhibit) close(ctx context.Context, err error) error {
 	e.site.Ended(ctx, err) // where the learner did not begin
 	e.site.Close()
 	if e.relayed != nil {
-		e.relayed.Close() // those who wait are told at once
+		e.relayed.Close() // waiting requests end at once
 	}
 	e.stop()
 	return e.serving.Wait()

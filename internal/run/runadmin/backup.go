@@ -37,7 +37,7 @@ func copyState(ctx context.Context, from, to string, write writer) (statedir.Sta
 // Restored describes the state that Restore copied, and how it compares with the broker's.
 type Restored struct {
 	statedir.Status
-	Older bool `json:"older"` // the backup: the broker has gone on since, and the learner wants AcceptRollback
+	Older bool `json:"older"` // the backup: the broker has gone on since, and the learner needs AcceptRollback
 	// the task has ended, and the broker, which may be older, does not say so; the learner puts that there
 	Endless bool `json:"endless"`
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/stream/relayclient"
 )
 
-// relay asks a relay for the task and for its newest round, and compares the answers with the broker's.
+// relay compares the task and its newest round at a relay with the broker's.
 func (v *visit) relay(ctx context.Context, broker stream.Reader) {
 	if v.Relay.URL == "" {
 		return

@@ -101,7 +101,7 @@ func (c FinishConfig) alone(ctx context.Context) error {
 	open := func() (*pebblestore.Store, error) { return statedir.Open(ctx, c.StateDir, c.Logger) }
 	return c.service(ctx, open, finish, func(s *service.Service) error {
 		var refused *state.BudgetError
-		if err := s.Run(ctx); err != nil && !errors.As(err, &refused) { // whose End stands
+		if err := s.Run(ctx); err != nil && !errors.As(err, &refused) { // refused, End is there
 			return err
 		}
 		return nil

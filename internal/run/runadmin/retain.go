@@ -28,7 +28,7 @@ var ErrNotAnnounced = errors.New("the task is not announced yet: learner run doe
 
 // Retain removes the records of a task's old rounds with an administrator's credentials: once, or, with every above 0,
 // again and again until ctx ends, and then an error that waiting may mend, or a task that is not there yet, is logged
-// and waited for. It tells of each sweep.
+// and waited for. It reports each sweep.
 func Retain(ctx context.Context, c Config, every time.Duration, tell func(Retained)) (Retained, error) {
 	all := Retained{Task: c.Task}
 	conn, err := c.connect(ctx)

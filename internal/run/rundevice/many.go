@@ -21,7 +21,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// Placeholder stands for the name of a task in the Data, and in the issuer's address, of a publisher of many tasks.
+// Placeholder is replaced by the name of a task in the Data, and in the issuer's address, of a publisher of many tasks.
 const Placeholder = "{task}"
 
 // A TaskSummary holds what became of the rows of a task.

@@ -54,7 +54,7 @@ type Config struct {
 	Patience time.Duration
 }
 
-// ErrNoKey refuses a live stream whose rows cannot be told apart from those of an earlier run.
+// ErrNoKey refuses a live stream whose rows cannot be distinguished from those of an earlier run.
 var ErrNoKey = errors.New(
 	"--live: the task declares no events.key: rows that come again after a restart would be people again. " +
 		"Name the column that identifies an event in events.key, post events to --http under keys of their own, or publish a file by its position")
@@ -182,7 +182,7 @@ func advised(rows *source.Reader, log *slog.Logger) iter.Seq2[task.Row, error] {
 	}
 }
 
-// advisedAfter is the number of rows after which columns are told that none had.
+// advisedAfter is the number of rows after which the log names columns that no row had.
 const advisedAfter = 16
 
 // devices returns the client with its broker, store and ledger; release closes these, after the client.

@@ -27,7 +27,7 @@ const peersEvery = time.Second
 
 // A Site is the live page of a learner's task.
 type Site struct {
-	Board *dashboard.Board // its Observer is told by the learner
+	Board *dashboard.Board // the learner calls its Observer
 	Log   *slog.Logger     // of what the page cannot keep; nil: none
 	store state.Store
 	shown chan struct{} // closed when no more is shown
@@ -150,7 +150,7 @@ func (s *Site) Handler() http.Handler {
 type Peers struct {
 	Conn  *natsjs.Conn
 	Clock *run.Clock            // nil: it is not compared
-	Stage func(context.Context) // tells the board of the stage
+	Stage func(context.Context) // passes the stage's status to the board
 	Every time.Duration
 }
 

@@ -67,7 +67,7 @@ func Run(ctx context.Context, c Config) error {
 	defer r.Close()
 	server.Handler = r
 	group, ctx := errgroup.WithContext(ctx)
-	context.AfterFunc(ctx, r.Close) // those who wait are told at once
+	context.AfterFunc(ctx, r.Close) // waiting requests end at once
 	group.Go(func() error { return obs.ServeOn(ctx, c.HTTP, server) })
 	if c.Metrics != nil {
 		log.Info("serving", "metrics", "http://"+c.Metrics.Addr().String()+"/metrics")
@@ -79,11 +79,13 @@ func Run(ctx context.Context, c Config) error {
 	return group.Wait()
 }
 
-// Local makes a relay of some tasks, or all of the broker without any, on a loopback listener, for processes of this machine, over a connection that somebody
-// else closes. serve serves it until its context is done, closes the listener, and is called once.
+// Local makes a relay of some tasks, or all of the broker without any, on a loopback listener, for processes of this
+// machine, over a connection that somebody else closes. serve serves it until its context is done, closes the listener,
+// and is called once.
 func Local(listener net.Listener, broker relay.Broker,
 	log *slog.Logger, tasks ...stream.Task) (r *relay.Relay, serve func(context.Context) error, err error) {
-	c := Config{Listening: httpaccess.Listening{HTTP: listener}, Relay: relay.Config{Broker: broker, Tasks: tasks, Logger: log}}
+	c := Config{Listening: httpaccess.Listening{HTTP: listener}, Relay: relay.Config{Broker: broker, Tasks: tasks,
+		Logger: log}}
 	if err := c.Validate(); err != nil {
 		return nil, nil, err
 	}

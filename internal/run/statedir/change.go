@@ -38,7 +38,7 @@ func (c Change) make(ctx context.Context, h *service.History, round uint64) (ser
 	return service.Record{}, fmt.Errorf("change %q: want rollback, pin or unpin", c)
 }
 
-// serve makes the change and answers with the record of the round that it is written to.
+// serve makes the change and returns the record of the round that it is written to.
 func (c Change) serve(w http.ResponseWriter, r *http.Request, h *service.History) {
 	round, err := strconv.ParseUint(r.URL.Query().Get("round"), 10, 64)
 	if err != nil {

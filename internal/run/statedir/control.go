@@ -278,7 +278,7 @@ func Ended(err error) bool {
 var errSilent = errors.New(
 	"it takes connections and answers nothing: it is stopped (SIGSTOP, a debugger), or its machine is overloaded; its state is not to blame")
 
-// errBehind means that a proxy answers, and no learner.
+// errBehind means that a proxy answered instead of a learner.
 var errBehind = errors.New("a proxy reaches no learner")
 
 // Away reports whether a learner could not be asked, for a reason that may pass by itself: it, or its machine, does not
@@ -344,7 +344,7 @@ func askHTTP(ctx context.Context, client *http.Client, base string, silence time
 // nothingYet is the answer of a learner that has begun no task.
 const nothingYet = "nothing is committed yet"
 
-// notYet returns the error of an answer with status 503. That of many learners tells what the task does meanwhile.
+// notYet returns the error of an answer with status 503. A learner of many tasks adds what the task does meanwhile.
 func notYet(body []byte) error {
 	text, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
 	if text == "" || text == nothingYet || len(text) > 1000 || strings.HasPrefix(text, "<") {

@@ -64,7 +64,7 @@ func (v View) earlier(ctx context.Context, store state.Store, with url.Values) (
 	}
 	current := v.Checkpoint.Cursor.Round
 	if n := len(records); n > 0 && records[n-1].Round == current && !records[n-1].RolledBack() {
-		records[n-1].Snapshot = true // it stands
+		records[n-1].Snapshot = true // the current model is always kept
 	}
 	var r *service.Record
 	if round != "" {
@@ -107,7 +107,7 @@ func (v View) earlier(ctx context.Context, store state.Store, with url.Values) (
 	return s, nil
 }
 
-// stood returns the record of the model that was current at a time, as far as models are kept: the one that the
+// stood returns the record of the kept model that was current at a time: the one that the
 // latest kept round or rollback by then released.
 func stood(records []service.Record, at time.Time) (*service.Record, error) {
 	var found, oldest *service.Record

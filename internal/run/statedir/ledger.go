@@ -20,7 +20,7 @@ import (
 type LedgerReport struct {
 	Epsilon float64 `json:"epsilon"` // for the unit that is charged most
 	Delta   float64 `json:"delta"`
-	// RoundsPerUser bounds the rounds that one user answers. Each round of an interactive phase is charged with what
+	// RoundsPerUser bounds the rounds that one user takes part in. Each round of an interactive phase is charged with what
 	// all rounds of the phase cost one user together, so the largest charge is the sum and nothing is added up.
 	RoundsPerUser uint32 `json:"rounds_per_user"`
 	Intact        bool   `json:"intact"` // the hash chain was verified, and its sums

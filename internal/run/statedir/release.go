@@ -24,7 +24,7 @@ type Release struct {
 	NoiseStd  float64  `json:"noise_std"`
 	Bound     *float64 `json:"bound"`      // on the expected excess risk; null: none
 	OnRecords bool     `json:"on_records"` // the bound is about the mean loss of the rows at hand
-	// steps that wait for the answers to those before, where gradients are sampled
+	// steps that wait for the results of those before, where gradients are sampled
 	Depth    int64    `json:"depth,omitempty"`
 	Queries  float64  `json:"queries,omitempty"`  // expected gradients of single rows in them
 	Notes    []string `json:"notes,omitempty"`    // constants
