@@ -23,7 +23,7 @@ func newCalibrateModel() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "calibrate --model FILE --data FILE --public -o FILE",
-		Short: "make a model's probabilities frequencies, by public rows",
+		Short: "calibrate a model's probabilities on public rows",
 		Long: `calibrate fits a straight line to the scores of a model so that its probabilities match
 frequencies: of the events with a probability of 0.8, about eight in ten are positive. It
 writes a snapshot like any other. Decisions may change; for two classes the order of

@@ -22,7 +22,7 @@ func newCheck() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "check -f TASK --data FILE",
-		Short: "how data fit a task: invalid, missing, clamped and unlisted values, norms, labels, order",
+		Short: "report how data fit a task: invalid, missing, clamped and unlisted values, norms, labels, order",
 		Long: `check reads data and reports how they fit a task: invalid rows (they would report the zero
 vector) and why; by column, values that are missing, moved into their bounds, or not in
 the vocabulary; vectors longer than the norm bound; the number of events of each label;

@@ -40,7 +40,7 @@ func newEval() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "eval (--model FILE [--model FILE] | --state DIR --in-order | --http URL --in-order) --data FILE",
-		Short: "how a snapshot does on labelled data, and compared with what",
+		Short: "measure a model on labelled data, beside the best constant",
 		Long: `eval measures a snapshot on labelled data, and beside it the best constant on the same
 data: the majority class and the shares of the classes, or the mean of the labels (their
 quantile for the absolute and the quantile loss). It says so if the model is worse than

@@ -26,7 +26,7 @@ func newRestore() *cobra.Command {
 	var f restFlags
 	c := &cobra.Command{
 		Use:   "restore BACKUP --state DIR --nats URL",
-		Short: "put a backup in the place of a lost state folder",
+		Short: "make a state folder from a backup",
 		Long: `restore copies a backup to a state folder that is missing or empty. Before it writes
 anything, it verifies the ledger and compares the backup with the records of the broker.
 It refuses if the broker's records are older than the backup, or belong to another

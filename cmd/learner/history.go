@@ -185,7 +185,7 @@ model, or an earlier one that is still kept. At most 100 models are pinned.`,
 func newUnpin() *cobra.Command {
 	return new(changeFlags).command(&cobra.Command{
 		Use:   "unpin --state DIR --round ROUND",
-		Short: "let the model of a round go as others do",
+		Short: "undo pin: keep the model of a round no longer than others",
 		Long: `unpin undoes learner pin. From the next round on the model is kept as long as
 state.snapshots says.`,
 		Example: "  learner unpin --state /var/lib/panlearn/prices --round 812",

@@ -21,7 +21,7 @@ import (
 func newSite() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "site",
-		Short: "run a broker whose users come and go without a change on its servers",
+		Short: "manage a broker whose users are added and revoked without a change on its servers",
 		Long: `site manages the folder of a broker in operator mode. Its servers know one public key, the
 operator's, and admit the users that its accounts signed: one command adds a publisher,
 another one revokes it within a minute. Accounts and permissions are those of
@@ -103,7 +103,7 @@ func newSiteLeaf() *cobra.Command {
 func newSiteAdd() *cobra.Command {
 	return &cobra.Command{
 		Use:     "add-publisher DIR NAME",
-		Short:   "admit a publisher: users/NAME.creds for its process; no server needs to know",
+		Short:   "admit a publisher: writes users/NAME.creds for its process; servers need no change",
 		Example: "  learner site add-publisher ./site shop-7",
 		Args:    twoArgs,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -177,7 +177,7 @@ func newSitePush() *cobra.Command {
 	var servers siteServers
 	c := &cobra.Command{
 		Use:     "push DIR --nats URL",
-		Short:   "tell the servers of a site all that was signed",
+		Short:   "send the servers of a site all changes",
 		Example: "  learner site push ./site --nats tls://broker.example:4222",
 		Args:    cli.OneArg("DIR", "one folder"),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -55,7 +55,7 @@ func newStatus() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "status (--state DIR | --http URL) [--all]",
-		Short: "how far a task is and what it has spent",
+		Short: "print how far a task is and what it has spent",
 		Example: "  learner status --state /var/lib/panlearn/a9a --json\n" +
 			"  learner status --all --http http://127.0.0.1:9090",
 		Args: cobra.NoArgs,
@@ -155,7 +155,7 @@ func newLedger() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "ledger (--state DIR | --http URL)",
-		Short: "the privacy ledger, its hash chain verified",
+		Short: "print the privacy ledger and verify its hash chain",
 		Long: `ledger prints every reservation of privacy budget and how it was settled, including those
 in the archive of the state folder. A broken hash chain, or a lost or damaged archive, is
 an error: exit code 1 and no figures. In the JSON output, entries has one line for each
@@ -245,10 +245,10 @@ that is kept (learner history). The privacy statement is part of every format:
 
   json  all that is known of the model: weights in the units of the data, features, privacy,
         declaration
-  npy   a .npz container for numpy.load: the arrays weights and intercept, and the rest of the
-        JSON as metadata.json
-  onnx  a graph that scores raw events, feature map included, for ONNX runtimes; the statement is
-        in its metadata`,
+  npy   a .npz container for numpy.load: the arrays weights and intercept, and the
+        rest of the JSON as metadata.json
+  onnx  a graph that scores raw events, feature map included, for ONNX runtimes; the
+        statement is in its metadata`,
 		Example: "  learner snapshot --state /var/lib/panlearn/a9a -o model.json\n" +
 			"  learner snapshot --state /var/lib/panlearn/a9a --at '24h ago' -o yesterday.json\n" +
 			"  learner snapshot --state /var/lib/panlearn/a9a --format onnx -o model.onnx",

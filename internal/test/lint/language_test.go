@@ -60,6 +60,37 @@ func TestTextsArePlain(t *testing.T) {
 	}
 }
 
+// TestHelpFits: the help of a command is wrapped at 92 columns.
+func TestHelpFits(t *testing.T) {
+	texts := 0
+	for _, f := range sources(t) {
+		if !strings.HasPrefix(f.path, "cmd/") || f.test {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			pair, ok := n.(*ast.KeyValueExpr)
+			if !ok {
+				return true
+			}
+			key, isName := pair.Key.(*ast.Ident)
+			text, isText := pair.Value.(*ast.BasicLit)
+			if !isName || !isText || key.Name != "Long" || text.Value[0] != '`' {
+				return true
+			}
+			texts++
+			for line := range strings.Lines(text.Value) {
+				if n := utf8.RuneCountInString(strings.Trim(line, "`\n")); n > 92 {
+					t.Errorf("%s: a line of %d columns: %s", f.fset.Position(text.Pos()), n, line)
+				}
+			}
+			return true
+		})
+	}
+	if texts < 30 {
+		t.Errorf("read %d texts: the search is broken", texts)
+	}
+}
+
 // TestDocumentsArePlain: no paragraph of a document, of a file in deploy/, of the TypeScript client, of a script or of
 // an OpenAPI description has words that few readers of English know. Fenced blocks of documents are not read, because
 // they hold what programs print, nor is CHANGELOG.md, whose old entries stay as they are.
