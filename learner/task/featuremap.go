@@ -39,9 +39,9 @@ func (s *Spec) Compile() (*FeatureMap, error) {
 	if s.Features.unread() {
 		return nil, s.Features.Public.absent()
 	}
-	m := &FeatureMap{schema: s.Schema(), label: compileLabel(s), intercept: s.Intercept, longest: s.featureBound(),
-		scoreBound: s.Model.ScoreBound}
-	m.shrinks = m.longest < s.declaredBound()
+	m := &FeatureMap{schema: s.Schema(), label: compileLabel(s), intercept: s.Intercept,
+		longest: s.Features.bound(s.NormBound), scoreBound: s.Model.ScoreBound}
+	m.shrinks = m.longest < s.Features.declaredBound()
 	if m.bound = convex.Norm([]float64{m.longest, m.intercept}); !m.shrinks {
 		// Not by way of the root: rounding is monotone, so no row within the declared bounds is above what the same sum of
 		// theirs is.
