@@ -20,23 +20,26 @@ func (s Snapshot) ONNX() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := exporter{Predictor: p, inputs: map[string]onnx.Value{}, scaled: map[*task.Source]onnx.Value{},
+	graph := new(onnx.Graph)
+	sources := &sourceExporter{graph: graph, inputs: map[string]onnx.Value{}, scaled: map[*task.Source]onnx.Value{},
 		positions: map[*task.Source]onnx.Value{}}
-	if err := e.declare(); err != nil {
+	e := exporter{Predictor: p, graph: graph, sources: sources,
+		public: publicExporter{sourceExporter: sources, model: p.spec.Public(), reads: p.Features.PublicSources()}}
+	if err := sources.declare(p.spec); err != nil {
 		return nil, fmt.Errorf("export to ONNX: %w", err)
 	}
 	if err := e.features(); err != nil {
 		return nil, fmt.Errorf("export to ONNX: %w", err)
 	}
 	if e.spec.Label.Offset { // its faults count too
-		e.added = e.outputsOf(e.spec.Public().Offset)
+		e.added = e.public.outputsOf(e.spec.Public().Offset)
 	}
 	e.outputs(e.scores())
 	header, err := s.header()
 	if err != nil {
 		return nil, err
 	}
-	return e.graph.Marshal(header)
+	return graph.Marshal(header)
 }
 
 // header carries the privacy statement, as JSON for programs and as a sentence for people.
@@ -64,27 +67,23 @@ func (s Snapshot) header() (onnx.Header, error) {
 // its terms to the scores and its squares to the norm.
 type exporter struct {
 	Predictor
-	graph     onnx.Graph
-	inputs    map[string]onnx.Value       // by column; the vector is ""
-	scaled    map[*task.Source]onnx.Value // scaled numbers, [N, 1], or [N, dimension] of the vector
-	positions map[*task.Source]onnx.Value // int64 [N, 1], -1 for none
+	graph   *onnx.Graph
+	sources *sourceExporter
+	public  publicExporter
 
 	terms   []onnx.Value // [N, scores], summands of the scores before the features are scaled down, the intercept left out
 	squares []onnx.Value // [N, 1], summands of the square of the features' norm in units of its bound
-	faults  []onnx.Value // [N, 1], 0 for a valid row and NaN for another
-
-	public, asked onnx.Value // [N, inputs] of the public model, as doubles and as trees compare them
-	added         onnx.Value // [N, 1], the offset of the label; empty for none
+	added   onnx.Value   // [N, 1], the offset of the label; empty for none
 }
 
 // scores returns a value of shape [N, scores]: the parameters times the features, scaled down to the norm
 // bound, and the intercept.
 func (e *exporter) scores() onnx.Value {
-	g := &e.graph
+	g := e.graph
 	norm := g.Node("Sqrt", "norm", []onnx.Value{g.Node("Sum", "squared_norm", e.squares)})
 	shrink := g.Node("Max", "shrink", []onnx.Value{norm, g.Double("one", 1)})
 	shrunk := g.Node("Div", "shrunk", []onnx.Value{g.Node("Sum", "unshrunk", e.terms), shrink})
-	summands := append([]onnx.Value{shrunk}, e.faults...)
+	summands := append([]onnx.Value{shrunk}, e.sources.faults...)
 	if dim, inputs := e.Features.Dim(), len(e.Features.Coordinates()); inputs < dim { // the intercept is a coordinate too
 		last := make([]float64, e.Features.Outputs())
 		for k := range last {
@@ -95,15 +94,9 @@ func (e *exporter) scores() onnx.Value {
 	return g.Node("Sum", "linear", summands)
 }
 
-// sum adds up the columns of v: [N, width] to [N, 1].
-func (e *exporter) sum(hint string, v onnx.Value) onnx.Value {
-	return e.graph.Node("ReduceSum", hint, []onnx.Value{v, e.graph.Ints("columns", []int64{1}, 1)},
-		onnx.Int("keepdims", 1))
-}
-
 // outputs adds the outputs: score and, by the loss, probability, label or prediction.
 func (e *exporter) outputs(score onnx.Value) {
-	g := &e.graph
+	g := e.graph
 	output := func(v onnx.Value, name string, width int, doc string) {
 		g.Output(v, name, onnx.TensorProto_DOUBLE, width, doc)
 	}
@@ -138,7 +131,7 @@ func (e *exporter) outputs(score onnx.Value) {
 
 // label names the predicted class.
 func (e *exporter) label(score onnx.Value) onnx.Value {
-	g := &e.graph
+	g := e.graph
 	names := e.Features.Classes()
 	var class onnx.Value
 	if e.Features.Outputs() == 1 {
@@ -149,13 +142,13 @@ func (e *exporter) label(score onnx.Value) onnx.Value {
 		best := g.Node("ArgMax", "best", []onnx.Value{score}, onnx.Int("axis", 1), onnx.Int("keepdims", 1))
 		class = g.Node("Gather", "class", []onnx.Value{g.Strings("classes", names, len(names)), best}, onnx.Int("axis", 0))
 	}
-	invalid := g.Node("IsNaN", "invalid", []onnx.Value{e.sum("any_score", score)})
+	invalid := g.Node("IsNaN", "invalid", []onnx.Value{sum(g, "any_score", score)})
 	return g.Node("Where", "valid_class", []onnx.Value{invalid, g.Strings("no_class", []string{""}), class})
 }
 
 // invert turns scores into the units of the label, of scale log into its logarithm.
 func (e *exporter) invert(score onnx.Value) onnx.Value {
-	g := &e.graph
+	g := e.graph
 	zero, one := e.Features.InLabel(0), e.Features.InLabel(1)
 	return g.Node("Add", "in_units", []onnx.Value{
 		g.Node("Mul", "stretched", []onnx.Value{score, g.Double("unit", one-zero)}), g.Double("origin", zero)})
@@ -163,7 +156,7 @@ func (e *exporter) invert(score onnx.Value) onnx.Value {
 
 // power turns the logarithms of scale log into labels.
 func (e *exporter) power(value onnx.Value) onnx.Value {
-	g := &e.graph
+	g := e.graph
 	power := g.Node("Exp", "power", []onnx.Value{g.Node("Abs", "exponent", []onnx.Value{value})})
 	size := g.Node("Mul", "size", []onnx.Value{g.Node("Sub", "growth", []onnx.Value{power, g.Double("one", 1)}),
 		g.Double("unit", e.spec.Label.Unit)})
@@ -172,8 +165,16 @@ func (e *exporter) power(value onnx.Value) onnx.Value {
 
 // within cuts predictions of valid rows to the declared range of the label.
 func (e *exporter) within(value onnx.Value) onnx.Value {
-	g, label := &e.graph, e.spec.Label
+	g, label := e.graph, e.spec.Label
 	above := g.Node("Max", "at_least", []onnx.Value{value, g.Double("least", label.Min)})
 	cut := g.Node("Min", "at_most", []onnx.Value{above, g.Double("most", label.Max)})
-	return g.Node("Sum", "within", append([]onnx.Value{cut}, e.faults...))
+	return g.Node("Sum", "within", append([]onnx.Value{cut}, e.sources.faults...))
+}
+
+// offset adds the offset of the label, where it has one.
+func (e *exporter) offset(v onnx.Value) onnx.Value {
+	if e.added == "" {
+		return v
+	}
+	return e.graph.Node("Add", "with_offset", []onnx.Value{v, e.added})
 }

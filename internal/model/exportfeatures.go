@@ -18,17 +18,17 @@ func (e *exporter) features() error {
 			if c.Column == "" {
 				width = e.spec.Features.Vector.Dimension
 			}
-			e.dense(e.number(c.Sources[0]), first, width)
+			e.dense(e.sources.number(c.Sources[0]), first, width)
 		case task.MissingOf:
-			told := e.graph.Node("Cast", "told", []onnx.Value{e.missing(c.Sources[0])},
+			told := e.graph.Node("Cast", "told", []onnx.Value{e.sources.missing(c.Sources[0])},
 				onnx.Int("to", int64(onnx.TensorProto_DOUBLE)))
 			e.dense(told, first, width)
 		case string(task.Categorical), string(task.Hashed), string(task.Bucketed), string(task.OneHot):
 			width = c.Sources[0].Positions()
-			e.indicators(e.position(c.Sources[0]), first, width, nil)
+			e.indicators(e.sources.position(c.Sources[0]), first, width, nil)
 		case string(task.Hats):
 			width = c.Sources[0].Positions()
-			e.dense(e.hats(c.Sources[0]), first, width)
+			e.dense(e.sources.hats(c.Sources[0]), first, width)
 		case task.Crossed:
 			width = e.cross(c, first)
 		case task.Product:
@@ -42,9 +42,9 @@ func (e *exporter) features() error {
 			}
 			e.dense(e.cosines(all[first:first+width]), first, width)
 		case task.PublicOf:
-			b := e.block(c.Derived.Block)
+			b := e.public.block(c.Derived.Block)
 			width = b.Outputs
-			e.dense(e.ranged(b), first, width)
+			e.dense(e.public.ranged(b), first, width)
 		default:
 			return fmt.Errorf("feature %q is of kind %s, which has no operator here: use the json or npy format", c.Name, c.Kind)
 		}
@@ -81,18 +81,18 @@ func (e *exporter) weights(first, width int) (weights, lengths []float64) {
 
 // dense adds the coordinates first to first+width-1, whose values are v: [N, width].
 func (e *exporter) dense(v onnx.Value, first, width int) {
-	g := &e.graph
+	g := e.graph
 	weights, lengths := e.weights(first, width)
 	e.terms = append(e.terms, g.Node("MatMul", "terms", []onnx.Value{v, g.Doubles("weights", weights, width,
 		e.Features.Outputs())}))
 	part := g.Node("Mul", "part", []onnx.Value{v, g.Doubles("lengths", lengths, 1, width)})
-	e.squares = append(e.squares, e.sum("square", g.Node("Mul", "squares", []onnx.Value{part, part})))
+	e.squares = append(e.squares, sum(e.graph, "square", g.Node("Mul", "squares", []onnx.Value{part, part})))
 }
 
 // indicators adds the coordinates first to first+width-1, of which the one at position p, if any, is set: to 1, or to
 // the scaled value of a source.
 func (e *exporter) indicators(p onnx.Value, first, width int, to *task.Source) {
-	g := &e.graph
+	g := e.graph
 	weights, lengths := e.weights(first, width)
 	outputs := e.Features.Outputs()
 	// A last row of zeros is for no position: -1 counts from the end.
@@ -102,7 +102,7 @@ func (e *exporter) indicators(p onnx.Value, first, width int, to *task.Source) {
 	part := g.Node("Gather", "part", []onnx.Value{g.Doubles("lengths", append(lengths, 0), width+1), p},
 		onnx.Int("axis", 0))
 	if to != nil {
-		value := e.number(to)
+		value := e.sources.number(to)
 		terms = g.Node("Mul", "terms", []onnx.Value{terms, value})
 		part = g.Node("Mul", "part", []onnx.Value{part, value})
 	}
@@ -112,11 +112,11 @@ func (e *exporter) indicators(p onnx.Value, first, width int, to *task.Source) {
 
 // cross adds the indicators of combinations and returns how many they are.
 func (e *exporter) cross(c *task.Coordinate, first int) (width int) {
-	g := &e.graph
+	g := e.graph
 	all := make([]onnx.Value, len(c.Sources))
 	width = 1
 	for i, s := range c.Sources {
-		all[i] = e.position(s)
+		all[i] = e.sources.position(s)
 		width *= s.Positions()
 	}
 	number := all[0]
@@ -127,7 +127,7 @@ func (e *exporter) cross(c *task.Coordinate, first int) (width int) {
 	if c.Derived.Buckets > 0 {
 		width = c.Derived.Buckets
 		narrow := g.Node("Cast", "combination_uint32", []onnx.Value{number}, onnx.Int("to", int64(onnx.TensorProto_UINT32)))
-		number = e.bucket(narrow, c.Derived.Seed, width)
+		number = e.sources.bucket(narrow, c.Derived.Seed, width)
 	}
 	lowest := g.Node("Min", "lowest", all)
 	missing := g.Node("Less", "is_missing", []onnx.Value{lowest, g.Int("nil", 0)})
@@ -139,7 +139,7 @@ func (e *exporter) cross(c *task.Coordinate, first int) (width int) {
 // products returns a value of shape [N, len(list)], the products of scaled values, each of the same number of
 // factors.
 func (e *exporter) products(list []task.Coordinate) onnx.Value {
-	g := &e.graph
+	g := e.graph
 	var sources []*task.Source
 	for _, c := range list {
 		for _, s := range c.Sources {
@@ -167,7 +167,7 @@ func (e *exporter) products(list []task.Coordinate) onnx.Value {
 
 // cosines returns the Fourier features without their amplitude: [N, len(list)].
 func (e *exporter) cosines(list []task.Coordinate) onnx.Value {
-	g := &e.graph
+	g := e.graph
 	values := e.beside(list[0].Sources)
 	n := len(list[0].Derived.Frequencies)
 	frequencies, phases := make([]float64, n*len(list)), make([]float64, len(list))
@@ -186,7 +186,7 @@ func (e *exporter) cosines(list []task.Coordinate) onnx.Value {
 func (e *exporter) beside(sources []*task.Source) onnx.Value {
 	values := make([]onnx.Value, len(sources))
 	for i, s := range sources {
-		values[i] = e.number(s)
+		values[i] = e.sources.number(s)
 	}
 	if len(values) == 1 {
 		return values[0]

@@ -5,10 +5,18 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
+// A publicExporter makes the outputs of the public model, which reads sources.
+type publicExporter struct {
+	*sourceExporter
+	model         *task.PublicModel
+	reads         []*task.Source
+	public, asked onnx.Value // [N, inputs] of the model, as doubles and as trees compare them
+}
+
 // block returns the block of the public model that has a name.
-func (e *exporter) block(name string) *task.PublicBlock {
-	for i := range e.spec.Public().Blocks {
-		if b := &e.spec.Public().Blocks[i]; b.Name == name {
+func (e *publicExporter) block(name string) *task.PublicBlock {
+	for i := range e.model.Blocks {
+		if b := &e.model.Blocks[i]; b.Name == name {
 			return b
 		}
 	}
@@ -16,24 +24,16 @@ func (e *exporter) block(name string) *task.PublicBlock {
 }
 
 // ranged returns the coordinates of a block: [N, outputs].
-func (e *exporter) ranged(b *task.PublicBlock) onnx.Value {
-	g := &e.graph
+func (e *publicExporter) ranged(b *task.PublicBlock) onnx.Value {
+	g := e.graph
 	v := g.Node("Div", "in_range", []onnx.Value{e.outputsOf(b), g.Double("range", b.Range)})
 	v = g.Node("Max", "above_range", []onnx.Value{v, g.Double("lowest_output", -1)})
 	return g.Node("Min", "public", []onnx.Value{v, g.Double("highest_output", 1)})
 }
 
-// offset adds the offset of the label, where it has one.
-func (e *exporter) offset(v onnx.Value) onnx.Value {
-	if e.added == "" {
-		return v
-	}
-	return e.graph.Node("Add", "with_offset", []onnx.Value{v, e.added})
-}
-
 // outputsOf returns the outputs of a block before they are divided and cut: [N, outputs].
-func (e *exporter) outputsOf(b *task.PublicBlock) onnx.Value {
-	g := &e.graph
+func (e *publicExporter) outputsOf(b *task.PublicBlock) onnx.Value {
+	g := e.graph
 	e.publicInputs()
 	bias := b.Bias
 	if len(bias) == 0 {
@@ -70,8 +70,8 @@ func (e *exporter) outputsOf(b *task.PublicBlock) onnx.Value {
 }
 
 // trees returns what the boosted trees of a block add to its outputs: [N, outputs].
-func (e *exporter) trees(b *task.PublicBlock) onnx.Value {
-	g := &e.graph
+func (e *publicExporter) trees(b *task.PublicBlock) onnx.Value {
+	g := e.graph
 	var values []float64
 	targets := make([]float64, len(b.Trees)*b.Outputs)
 	for i := range b.Trees {
@@ -87,8 +87,8 @@ func (e *exporter) trees(b *task.PublicBlock) onnx.Value {
 
 // leaves returns the number of the leaf that each tree ends in, among the leaves of all of them: int64 [N, trees]. The
 // operator adds up values in single precision, so it says which leaf it is, and values are gathered in double.
-func (e *exporter) leaves(trees []task.Tree) onnx.Value {
-	g := &e.graph
+func (e *publicExporter) leaves(trees []task.Tree) onnx.Value {
+	g := e.graph
 	var tree, node, feature, yes, no, leafTree, leafNode []int64
 	var modes []string
 	var thresholds, numbers []float32
@@ -127,17 +127,17 @@ func (e *exporter) leaves(trees []task.Tree) onnx.Value {
 }
 
 // publicInputs makes the inputs of the public model.
-func (e *exporter) publicInputs() {
+func (e *publicExporter) publicInputs() {
 	if e.public != "" {
 		return
 	}
-	g := &e.graph
+	g := e.graph
 	var scaled, asked []onnx.Value
 	double := func(v onnx.Value) onnx.Value {
 		return g.Node("Cast", "indicators", []onnx.Value{v}, onnx.Int("to", int64(onnx.TensorProto_DOUBLE)))
 	}
 	both := func(v onnx.Value) { scaled, asked = append(scaled, v), append(asked, v) }
-	for _, s := range e.Features.PublicSources() {
+	for _, s := range e.reads {
 		if s.Kind == task.Hats {
 			both(e.hats(s)) // no tree asks about them
 			continue

@@ -16,18 +16,32 @@ const (
 	invalid = -2
 )
 
+// A sourceExporter makes the inputs of a graph, and of them the values of sources.
+type sourceExporter struct {
+	graph     *onnx.Graph
+	inputs    map[string]onnx.Value       // by column; the vector is ""
+	scaled    map[*task.Source]onnx.Value // scaled numbers, [N, 1], or [N, dimension] of the vector
+	positions map[*task.Source]onnx.Value // int64 [N, 1], -1 for none
+	faults    []onnx.Value                // [N, 1], 0 for a valid row and NaN for another
+}
+
+// sum adds up the columns of v: [N, width] to [N, 1].
+func sum(g *onnx.Graph, hint string, v onnx.Value) onnx.Value {
+	return g.Node("ReduceSum", hint, []onnx.Value{v, g.Ints("columns", []int64{1}, 1)}, onnx.Int("keepdims", 1))
+}
+
 // declare makes an input of every field that the features are made from.
-func (e *exporter) declare() error {
-	if v := e.spec.Features.Vector; v != nil {
+func (e *sourceExporter) declare(spec *task.Spec) error {
+	if v := spec.Features.Vector; v != nil {
 		e.inputs[""] = e.graph.Input("vector", onnx.TensorProto_DOUBLE, v.Dimension, "the features, in the units of the data")
 		return nil
 	}
 	words := map[string]bool{}
-	for _, c := range e.spec.Features.Columns {
+	for _, c := range spec.Features.Columns {
 		if c.Part != "" {
 			return fmt.Errorf("column %q is part of a date, which has no operator here: use the json or npy format", c.Name)
 		}
-		if c.Kind == task.Text && e.spec.Public() != nil {
+		if c.Kind == task.Text && spec.Public() != nil {
 			return fmt.Errorf("column %q is a text, which has no operator here: use the json or npy format", c.Name)
 		}
 		isWord := c.Kind == task.Categorical || c.Kind == task.Hashed || c.Kind == task.Text
@@ -49,11 +63,11 @@ func (e *exporter) declare() error {
 }
 
 // number returns the scaled value of a numeric source, or of a whole vector.
-func (e *exporter) number(s *task.Source) onnx.Value {
+func (e *sourceExporter) number(s *task.Source) onnx.Value {
 	if v, ok := e.scaled[s]; ok {
 		return v
 	}
-	g := &e.graph
+	g := e.graph
 	v := e.inputs[s.Column]
 	if s.Column != "" { // a vector has no missing values
 		v = e.filled(s, s.Fill)
@@ -81,8 +95,8 @@ func (e *exporter) number(s *task.Source) onnx.Value {
 }
 
 // logarithm returns sign(v) ln(1 + |v|/unit).
-func (e *exporter) logarithm(v onnx.Value, unit float64) onnx.Value {
-	g := &e.graph
+func (e *sourceExporter) logarithm(v onnx.Value, unit float64) onnx.Value {
+	g := e.graph
 	ratio := g.Node("Div", "ratio", []onnx.Value{g.Node("Abs", "magnitude", []onnx.Value{v}), g.Double("unit", unit)})
 	log := g.Node("Log", "logarithm",
 		[]onnx.Value{g.Node("Add", "more_than_one", []onnx.Value{ratio, g.Double("one", 1)})})
@@ -90,14 +104,14 @@ func (e *exporter) logarithm(v onnx.Value, unit float64) onnx.Value {
 }
 
 // filled returns the number that a source reads, and fill where it is missing.
-func (e *exporter) filled(s *task.Source, fill float64) onnx.Value {
+func (e *sourceExporter) filled(s *task.Source, fill float64) onnx.Value {
 	v, missing := e.quantity(s)
 	return e.graph.Node("Where", "filled", []onnx.Value{missing, e.graph.Double("fill", fill), v})
 }
 
 // quantity returns the number that a source reads, and whether it is missing.
-func (e *exporter) quantity(s *task.Source) (v, missing onnx.Value) {
-	g, v := &e.graph, e.inputs[cmp.Or(s.Field, s.Column)]
+func (e *sourceExporter) quantity(s *task.Source) (v, missing onnx.Value) {
+	g, v := e.graph, e.inputs[cmp.Or(s.Field, s.Column)]
 	missing = e.blank(s, v)
 	if s.Over == "" {
 		return v, missing
@@ -114,14 +128,14 @@ func (e *exporter) quantity(s *task.Source) (v, missing onnx.Value) {
 }
 
 // missing returns whether the number of a source is missing.
-func (e *exporter) missing(s *task.Source) onnx.Value {
+func (e *sourceExporter) missing(s *task.Source) onnx.Value {
 	_, missing := e.quantity(s)
 	return missing
 }
 
 // blank returns whether an input of a source is missing: NaN, or one of the tokens that are numbers.
-func (e *exporter) blank(s *task.Source, in onnx.Value) onnx.Value {
-	g := &e.graph
+func (e *sourceExporter) blank(s *task.Source, in onnx.Value) onnx.Value {
+	g := e.graph
 	v := g.Node("IsNaN", "is_missing", []onnx.Value{in})
 	for _, x := range s.Numbers {
 		v = g.Node("Or", "is_missing", []onnx.Value{v, g.Node("Equal", "is_token", []onnx.Value{in, g.Double("token", x)})})
@@ -130,16 +144,16 @@ func (e *exporter) blank(s *task.Source, in onnx.Value) onnx.Value {
 }
 
 // finite makes a row invalid that has a number in it which is none, or infinite.
-func (e *exporter) finite(in onnx.Value) {
-	e.faults = append(e.faults, e.sum("check", e.graph.Node("Sub", "itself", []onnx.Value{in, in})))
+func (e *sourceExporter) finite(in onnx.Value) {
+	e.faults = append(e.faults, sum(e.graph, "check", e.graph.Node("Sub", "itself", []onnx.Value{in, in})))
 }
 
 // position returns the position of the indicator that a source sets.
-func (e *exporter) position(s *task.Source) onnx.Value {
+func (e *sourceExporter) position(s *task.Source) onnx.Value {
 	if v, ok := e.positions[s]; ok {
 		return v
 	}
-	g := &e.graph
+	g := e.graph
 	in := e.inputs[s.Column]
 	var v onnx.Value
 	switch s.Kind {
@@ -154,7 +168,7 @@ func (e *exporter) position(s *task.Source) onnx.Value {
 		in = e.filled(s, 0)
 		e.finite(in)
 		reached := g.Node("GreaterOrEqual", "reached", []onnx.Value{in, g.Doubles("edges", s.Edges, 1, len(s.Edges))})
-		v = e.sum("interval", g.Node("Cast", "edge", []onnx.Value{reached}, onnx.Int("to", int64(onnx.TensorProto_INT64))))
+		v = sum(e.graph, "interval", g.Node("Cast", "edge", []onnx.Value{reached}, onnx.Int("to", int64(onnx.TensorProto_INT64))))
 		v = g.Node("Where", "position", []onnx.Value{missing, g.Int("nowhere", nowhere), v})
 	}
 	e.positions[s] = v
@@ -163,8 +177,8 @@ func (e *exporter) position(s *task.Source) onnx.Value {
 
 // hats returns the hats of a source, [N, knots]: the lesser of the lines that rise to each knot and fall from it, where
 // that is above 0.
-func (e *exporter) hats(s *task.Source) onnx.Value {
-	g := &e.graph
+func (e *sourceExporter) hats(s *task.Source) onnx.Value {
+	g := e.graph
 	last := len(s.Knots) - 1
 	missing := e.missing(s)
 	in := e.filled(s, s.Knots[0])
@@ -195,8 +209,8 @@ func (e *exporter) hats(s *task.Source) onnx.Value {
 }
 
 // member returns the position of the one field of a group that is 1.
-func (e *exporter) member(s *task.Source) onnx.Value {
-	g := &e.graph
+func (e *sourceExporter) member(s *task.Source) onnx.Value {
+	g := e.graph
 	all := make([]onnx.Value, len(s.Columns))
 	for i, name := range s.Columns {
 		in := e.inputs[name]
@@ -207,20 +221,20 @@ func (e *exporter) member(s *task.Source) onnx.Value {
 	set := g.Node("GreaterOrEqual", "set", []onnx.Value{g.Node("Concat", "group", all, onnx.Int("axis", 1)),
 		g.Double("half", 0.5)})
 	ones := g.Node("Cast", "ones", []onnx.Value{set}, onnx.Int("to", int64(onnx.TensorProto_INT64)))
-	several := g.Node("Less", "several", []onnx.Value{g.Int("one", 1), e.sum("count", ones)})
+	several := g.Node("Less", "several", []onnx.Value{g.Int("one", 1), sum(e.graph, "count", ones)})
 	e.faults = append(e.faults, g.Node("Where", "check", []onnx.Value{several, g.Double("nan", math.NaN()),
 		g.Double("valid", 0)}))
 	// Counted from 1, so that none is 0; with several the row is invalid, and its position no more than within the
 	// group.
-	number := e.sum("number", g.Node("Mul", "numbers", []onnx.Value{ones, g.Ints("places", counting(len(all) + 1)[1:], 1,
+	number := sum(e.graph, "number", g.Node("Mul", "numbers", []onnx.Value{ones, g.Ints("places", counting(len(all) + 1)[1:], 1,
 		len(all))}))
 	number = g.Node("Where", "number", []onnx.Value{several, g.Int("nothing", 0), number})
 	return g.Node("Add", "position", []onnx.Value{number, g.Int("nowhere", nowhere)})
 }
 
 // word returns the position of a word in its vocabulary, or the vacant position for a missing one.
-func (e *exporter) word(in onnx.Value, s *task.Source) onnx.Value {
-	g := &e.graph
+func (e *sourceExporter) word(in onnx.Value, s *task.Source) onnx.Value {
+	g := e.graph
 	unknown := int64(nowhere)
 	switch s.Unknown {
 	case task.Other:
@@ -244,8 +258,8 @@ func (e *exporter) word(in onnx.Value, s *task.Source) onnx.Value {
 
 // bucket returns the hash of a text, or of a whole number in 4 bytes, modulo the number of buckets. The
 // operator is ONNX Runtime's own.
-func (e *exporter) bucket(in onnx.Value, seed uint32, buckets int) onnx.Value {
-	g := &e.graph
+func (e *sourceExporter) bucket(in onnx.Value, seed uint32, buckets int) onnx.Value {
+	g := e.graph
 	hash := g.NodeRuntime("MurmurHash3", "hash", []onnx.Value{in}, onnx.Int("seed", int64(seed)), onnx.Int("positive", 1))
 	wide := g.Node("Cast", "hash_int64", []onnx.Value{hash}, onnx.Int("to", int64(onnx.TensorProto_INT64)))
 	return g.Node("Mod", "bucket", []onnx.Value{wide, g.Int("buckets", int64(buckets))})

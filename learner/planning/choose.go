@@ -62,7 +62,7 @@ func (p Problem) choose(all []Alternative) (Proposal, error) {
 		if lacks > max(noise, enough*(start-measured[first].Mean)) {
 			continue
 		}
-		if p.prefers(one, plans[at]) || i < at && !p.prefers(plans[at], one) {
+		if prefers(one, plans[at], p.Interactive) || i < at && !prefers(plans[at], one, p.Interactive) {
 			at = i
 		}
 	}
@@ -94,8 +94,8 @@ func (p Problem) choose(all []Alternative) (Proposal, error) {
 
 // prefers reports whether the first of two equally good plans is to be taken: in an interactive task an
 // interactive plan comes first, then fewer answers of a user, then fewer rounds.
-func (p Problem) prefers(one, other Proposal) bool {
-	again := func(q Proposal) bool { return p.Interactive && traitsOf(q.Plan.Algorithm).Interactive }
+func prefers(one, other Proposal, interactive bool) bool {
+	again := func(q Proposal) bool { return interactive && traitsOf(q.Plan.Algorithm).Interactive }
 	if again(one) != again(other) {
 		return again(one)
 	}

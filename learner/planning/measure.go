@@ -124,7 +124,7 @@ func (p Problem) newTrialRows(seed, rounds uint64) (*trialRows, error) {
 	}
 	set.Project(truth, truth)
 	for i, e := range t.rows {
-		t.rows[i].Label = p.draw(r, t.scores(scores, truth, e))
+		t.rows[i].Label = p.LossFacts.draw(r, t.scores(scores, truth, e))
 		if err := p.loss.CheckLabel(t.rows[i].Label); err != nil {
 			return nil, err
 		}
@@ -143,12 +143,12 @@ func (t *trialRows) scores(dst, theta []float64, e convex.Example) []float64 {
 
 // draw returns a label for scores: a class with the probability that they encode, a count whose expectation has
 // the score as its logarithm, or for numbers a value of the declared range around its middle.
-func (p Problem) draw(r *rand.Rand, scores []float64) float64 {
-	low, high := p.labels[0], p.labels[0]
-	for _, y := range p.labels {
+func (f LossFacts) draw(r *rand.Rand, scores []float64) float64 {
+	low, high := f.labels[0], f.labels[0]
+	for _, y := range f.labels {
 		low, high = min(low, y), max(high, y)
 	}
-	switch s := scores[0]; convex.TraitsOf(p.loss.Name()).Labels {
+	switch s := scores[0]; convex.TraitsOf(f.loss.Name()).Labels {
 	case convex.TwoClasses:
 		if r.Float64() < 1/(1+math.Exp(-s)) {
 			return 1

@@ -3,7 +3,7 @@
 // it is:
 //
 //   - A practical plan, the default of task files, is laid out by package learner/practical and has no risk bound:
-//     practical.go, silostream.go.
+//     practical.go, evenrounds.go.
 //   - A proved plan makes the method's risk bound smallest. The bounds are in bounds.go and stability.go, the choice of
 //     a method's constants for a phase in tune.go, the search over rounds in search.go, the choice among methods in
 //     choose.go.

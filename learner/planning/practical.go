@@ -6,6 +6,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/learner/schedule"
+	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -26,57 +27,115 @@ func (pl *Planner) practical(p Problem) (Proposal, error) {
 	return out, pl.charge(&out, p)
 }
 
+// A practicalDraft is a practical plan that is being made.
+type practicalDraft struct {
+	p         Problem
+	how       practical.Problem
+	of        sourceOf
+	gradients source // of the noise of rounds of gradients
+	out       Proposal
+}
+
+// A report is the content of the reports of a phase.
+type report struct {
+	statistic wire.Statistic
+	dim       int
+	norm      float64
+	scores    int // coordinates of dim
+}
+
 // practicalPlan makes the plan with the noise of a source. The errors are the source's, or tell which part does
 // not fit into the users.
 func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
-	how := *p.Practical
-	if how.Radius = p.Radius; p.MaxRounds > 0 { // which is declared, and comes before the few rounds from a start
-		how.Start = nil
+	d := practicalDraft{p: p, how: *p.Practical, of: of}
+	if d.how.Radius = p.Radius; p.MaxRounds > 0 { // which is declared, and comes before the few rounds from a start
+		d.how.Start = nil
 	}
-	if many := p.Interactive && (p.Silos.Count > 0 || p.ByUser); p.FirstCohort > 0 && (many || p.Silos.Count > 0) {
+	silos := p.Silos.Count > 0
+	again := p.Interactive && (silos || p.ByUser)
+	if p.FirstCohort > 0 && (again || silos) {
 		return Proposal{},
 			fmt.Errorf(
 				"first cohort: %d, want 0: looks of silos, and of people who answer all rounds, are as large as any round",
 				p.FirstCohort)
-	} else if many {
-		return p.practicalStint(how, of)
-	} else if p.Silos.Count > 0 && p.Continuous != "" {
-		return p.siloStream(how, of)
-	} else if p.Silos.Count > 0 {
-		return p.practicalSilos(how, of)
 	}
-	out, err := p.proposal(schedule.Practical)
-	if err != nil {
+	var err error
+	if d.out, err = p.proposal(schedule.Practical); err != nil {
 		return Proposal{}, err
 	}
-	out.ExcessRisk, out.TrivialRisk, out.Plan.Clips, out.Plan.Practical = math.Inf(1), math.Inf(1), true,
-		manifest.WirePractical(&how)
-	gradients, err := of(p.encodedDim())
-	if err != nil {
+	if d.gradients, err = of(p.encodedDim()); err != nil {
 		return Proposal{}, err
 	}
+	switch {
+	case again:
+		err = d.stint()
+	case silos && p.Continuous != "":
+		err = d.siloStream()
+	case silos:
+		err = d.silos()
+	default:
+		err = d.users()
+	}
+	return d.out, err
+}
+
+// layOut writes what a layout is made of, and its unit, into the plan.
+func (d *practicalDraft) layOut(l practical.Layout) {
+	d.out.ExcessRisk, d.out.TrivialRisk, d.out.Plan.Clips = math.Inf(1), math.Inf(1), true
+	d.out.Plan.Practical = manifest.WirePractical(&d.how)
+	d.out.Plan.Practical.Unit = l.Unit
+}
+
+// looks returns the contents of a layout's looks.
+func (d *practicalDraft) looks(l practical.Layout) []report {
+	out := []report{{statistic: wire.Statistic_STATISTIC_MOMENTS, dim: d.how.MomentsDim(), norm: d.how.MomentsNorm()}}
+	if l.MatrixUsers > 0 {
+		out = append(out, report{statistic: wire.Statistic_STATISTIC_SECOND_MOMENT_MATRIX, dim: d.how.MatrixDim(), norm: 1})
+	}
+	return out
+}
+
+// gradient returns the content of the rounds after the looks.
+func (d *practicalDraft) gradient() report {
+	return report{wire.Statistic_STATISTIC_GRADIENT, d.p.encodedDim(), d.p.encodedNorm(), d.p.scores()}
+}
+
+// add adds a phase of reports about so many units each.
+func (d *practicalDraft) add(of report, f *wire.Phase, privacy accounting.Plan, units uint64) error {
+	f.Statistic = of.statistic
+	cost := Forecast{Privacy: privacy}
+	if units > 1 {
+		cost.Units = units
+	}
+	return d.out.add(len(d.out.Forecasts), f, cost, of.dim, of.norm, of.scores)
+}
+
+// users makes the plan of users who report for themselves: a cohort for each look, then rounds of gradients.
+func (d *practicalDraft) users() error {
+	p := d.p
 	unit := func(users uint64) float64 {
-		return float64(users) * math.Sqrt(gradients.model(users, 1).total()) * p.encodedNorm() / p.share()
+		return float64(users) * math.Sqrt(d.gradients.model(users, 1).total()) * p.encodedNorm() / p.share()
 	}
-	layout := how.Layout(unit(max(1, p.Users/2)))
+	layout, err := d.how.Layout(unit(max(1, p.Users/2))), error(nil)
 	if p.Continuous != "" {
-		if layout, err = how.StreamLayout(unit, p.local() || p.Cohort > 0); err != nil {
-			return Proposal{}, err
+		if layout, err = d.how.StreamLayout(unit, p.local() || p.Cohort > 0); err != nil {
+			return err
 		}
 		layout.MomentUsers = max(layout.MomentUsers, p.Minimum)
 	}
 	if p.FirstCohort > 0 {
 		layout.MomentUsers = p.FirstCohort
 	}
-	out.Plan.Practical.Unit = layout.Unit
+	d.layOut(layout)
 	left := p.Users
-	look := func(statistic wire.Statistic, users uint64, dim int, norm float64) error {
+	for i, look := range d.looks(layout) {
+		users := [...]uint64{layout.MomentUsers, layout.MatrixUsers}[i]
 		if users >= left || users < p.Minimum || users < 1 {
 			return fmt.Errorf("%d users are too few: %d of them for a first look, of %d at least", p.Users, users,
 				max(1, p.Minimum))
 		}
 		left -= users
-		from, err := of(dim)
+		from, err := d.of(look.dim)
 		if err != nil {
 			return err
 		}
@@ -84,41 +143,34 @@ func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 		if err != nil {
 			return fmt.Errorf("a cohort of %d for moments: %w", users, err)
 		}
-		return out.add(len(out.Forecasts), &wire.Phase{Statistic: statistic, Users: users, Rounds: 1, Cohort: users,
-			Minimum: p.minimum(users), RoundsPerUser: 1},
-			Forecast{Privacy: privacy}, dim, norm, 0)
-	}
-	if err := look(wire.Statistic_STATISTIC_MOMENTS, layout.MomentUsers, how.MomentsDim(), how.MomentsNorm()); err != nil {
-		return Proposal{}, err
-	}
-	if layout.MatrixUsers > 0 {
-		if err := look(wire.Statistic_STATISTIC_SECOND_MOMENT_MATRIX, layout.MatrixUsers, how.MatrixDim(), 1); err != nil {
-			return Proposal{}, err
+		f := &wire.Phase{Users: users, Rounds: 1, Cohort: users, Minimum: p.minimum(users), RoundsPerUser: 1}
+		if err := d.add(look, f, privacy, 1); err != nil {
+			return err
 		}
 	}
 	var phases []*wire.Phase
 	if p.Continuous != "" {
-		phases = []*wire.Phase{p.adaptive(layout, left)}
-	} else if phases, err = p.practicalRounds(layout.Rounds, left); err != nil {
-		return Proposal{}, err
+		phases = []*wire.Phase{d.adaptive(layout, left)}
+	} else if phases, err = d.rounds(layout.Rounds, left); err != nil {
+		return err
 	}
 	for _, f := range phases {
-		_, privacy, err := gradients.exact(f.Cohort, uint64(f.RoundsPerUser))
+		_, privacy, err := d.gradients.exact(f.Cohort, uint64(f.RoundsPerUser))
 		if err != nil {
-			return Proposal{}, fmt.Errorf("cohorts of %d: %w", f.Cohort, err)
+			return fmt.Errorf("cohorts of %d: %w", f.Cohort, err)
 		}
-		if err := out.add(len(out.Forecasts), f, Forecast{Privacy: privacy}, p.encodedDim(), p.encodedNorm(),
-			p.scores()); err != nil {
-			return Proposal{}, err
+		if err := d.add(d.gradient(), f, privacy, 1); err != nil {
+			return err
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // adaptive returns the phase of gradients of a task without an end. Its one mechanism is planned for as many
 // users as the largest round has, or for more where reports carry noise: they are as long, and carry less of
 // it.
-func (p Problem) adaptive(l practical.Layout, left uint64) *wire.Phase {
+func (d *practicalDraft) adaptive(l practical.Layout, left uint64) *wire.Phase {
+	p := d.p
 	base, top := l.Base, l.Top
 	if p.Cohort > 0 {
 		base, top = p.Cohort, p.Cohort
@@ -140,11 +192,12 @@ func (p Problem) adaptive(l practical.Layout, left uint64) *wire.Phase {
 // of missing users.
 const noisyCohort = 4_000
 
-// practicalRounds spreads the users that the looks left over the rounds of gradients, except a share to spare,
+// rounds spreads the users that the looks left over the rounds of gradients, except a share to spare,
 // in phases with a mechanism each. Cohorts grow as the root of the round's number, so that the last gradients,
 // which count most, have the least noise. They do not grow where the same users answer all rounds, or where the
 // task sets the cohort, which comes before a share to spare. A minimum or a limit on rounds is kept.
-func (p Problem) practicalRounds(rounds, left uint64) ([]*wire.Phase, error) {
+func (d *practicalDraft) rounds(rounds, left uint64) ([]*wire.Phase, error) {
+	p := d.p
 	if p.MaxRounds > 0 {
 		rounds = min(rounds, p.MaxRounds)
 	}
@@ -192,12 +245,4 @@ func (p Problem) practicalRounds(rounds, left uint64) ([]*wire.Phase, error) {
 		out[t] = &wire.Phase{Users: m, Rounds: 1, Cohort: m, Minimum: p.minimum(m), RoundsPerUser: 1}
 	}
 	return out, nil
-}
-
-// minimum returns the smallest cohort that is released of one that is planned.
-func (p Problem) minimum(cohort uint64) uint64 {
-	if p.Minimum > 0 {
-		return p.Minimum
-	}
-	return cohort - cohort/10
 }

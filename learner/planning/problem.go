@@ -83,6 +83,14 @@ type Rounds struct {
 	Continuous  string // one of schedule.Continuous: Users is the horizon of a run that goes on after it
 }
 
+// minimum returns the smallest cohort that is released of one that is planned.
+func (r Rounds) minimum(cohort uint64) uint64 {
+	if r.Minimum > 0 {
+		return r.Minimum
+	}
+	return cohort - cohort/10
+}
+
 // ForLoss returns p with the constants of the loss for features of norm at most x and labels between the given ones.
 func (p Problem) ForLoss(l convex.Loss, x float64, labels ...float64) Problem {
 	p.loss, p.norm, p.labels = l, x, labels
@@ -117,10 +125,10 @@ func (p Problem) validate() error {
 	case p.Minimum > p.Users || (p.Cohort > 0 && p.Minimum > p.Cohort):
 		return fmt.Errorf("minimum cohort: %d, want at most the cohort, or 0 to have it planned", p.Minimum)
 	}
-	if err := p.validateSilos(); err != nil {
+	if err := p.Silos.validate(p.Users, p.Rounds, p.Practical != nil); err != nil {
 		return err
 	}
-	if err := p.validateProx(); err != nil {
+	if err := p.Prox.validate(); err != nil {
 		return err
 	}
 	if !(p.Radius >= 0 && p.Radius <= 1) || p.Radius > 0 && !p.ByUser {
@@ -157,11 +165,11 @@ func (p Problem) validate() error {
 
 // meanSmoothness returns the smoothness of the population's mean loss, or of one example's loss where it is not
 // declared.
-func (p Problem) meanSmoothness() float64 {
-	if p.MeanSmoothness > 0 {
-		return min(p.MeanSmoothness, p.Smoothness)
+func (f LossFacts) meanSmoothness() float64 {
+	if f.MeanSmoothness > 0 {
+		return min(f.MeanSmoothness, f.Smoothness)
 	}
-	return p.Smoothness
+	return f.Smoothness
 }
 
 // gradientNorm bounds the norm of a unit's clipped gradient.

@@ -23,12 +23,12 @@ type Prox struct {
 // chosen on a9a's training rows, see docs/reference/bounds.md.
 const walk = 1. / 3
 
-func (p Problem) validateProx() error {
-	if w := p.Prox.Weight; !(w >= 0) || math.IsInf(w, 1) {
+func (p Prox) validate() error {
+	if w := p.Weight; !(w >= 0) || math.IsInf(w, 1) {
 		return fmt.Errorf("prox: weight: %v, want a finite number above 0, or 0 to have it planned", w)
 	}
-	if p.Prox.Steps > manifest.MaxProxSteps {
-		return fmt.Errorf("prox: steps: %d, want at most %d, or 0 to have them planned", p.Prox.Steps, manifest.MaxProxSteps)
+	if p.Steps > manifest.MaxProxSteps {
+		return fmt.Errorf("prox: steps: %d, want at most %d, or 0 to have them planned", p.Steps, manifest.MaxProxSteps)
 	}
 	return nil
 }

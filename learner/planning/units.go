@@ -21,27 +21,27 @@ type Silos struct {
 	Spread float64
 }
 
-func (p Problem) validateSilos() error {
-	s := p.Silos
+// validate refuses silos that are out of range, or that do not go with the users, the rounds and the kind of plan.
+func (s Silos) validate(users uint64, r Rounds, practical bool) error {
 	switch {
 	case s.Count == 0 && s != Silos{}:
 		return fmt.Errorf("silos: %+v without a count", s)
 	case s.Count == 0:
 		return nil
-	case s.Units < 1 || s.Units > 1<<40 || s.Count > 1<<40 || p.Users != s.Count*s.Units:
-		return fmt.Errorf("silos: %d of %d units, want users = %d of them in all", s.Count, s.Units, p.Users)
+	case s.Units < 1 || s.Units > 1<<40 || s.Count > 1<<40 || users != s.Count*s.Units:
+		return fmt.Errorf("silos: %d of %d units, want users = %d of them in all", s.Count, s.Units, users)
 	case s.Reports < 1 || s.Reports > s.Count:
 		return fmt.Errorf("silos: %d in a round, want 1 to %d", s.Reports, s.Count)
 	case s.Least < 1 || s.Least > s.Units:
 		return fmt.Errorf("silos: at least %d units, want 1 to %d", s.Least, s.Units)
 	case !(s.Spread >= 0) || math.IsInf(s.Spread, 1):
 		return fmt.Errorf("silos: spread %v, want a finite number of at least 0", s.Spread)
-	case p.Cohort != 0:
-		return fmt.Errorf("cohort: %d, want 0: the reports of a round are those of the silos", p.Cohort)
-	case p.Minimum > s.Reports:
-		return fmt.Errorf("minimum cohort: %d, want at most the %d silos of a round", p.Minimum, s.Reports)
-	case p.Continuous != "" && p.Practical == nil:
-		return fmt.Errorf("continuous: %q, want nothing with silos in a proved plan", p.Continuous)
+	case r.Cohort != 0:
+		return fmt.Errorf("cohort: %d, want 0: the reports of a round are those of the silos", r.Cohort)
+	case r.Minimum > s.Reports:
+		return fmt.Errorf("minimum cohort: %d, want at most the %d silos of a round", r.Minimum, s.Reports)
+	case r.Continuous != "" && !practical:
+		return fmt.Errorf("continuous: %q, want nothing with silos in a proved plan", r.Continuous)
 	}
 	return nil
 }

@@ -23,17 +23,17 @@ func (p Problem) Baseline(l *Learned) Baseline { return p.BaselineWithin(l, math
 
 // BaselineWithin is like Baseline, with single losses of class probabilities cut at the bound most.
 func (p Problem) BaselineWithin(l *Learned, most float64) Baseline {
-	r := l.Report
+	s, r := p.shape(), l.Report
 	out := Baseline{Shares: r.Shares, Mean: r.Mean, Deviation: r.Deviation}
 	if r.Shares != nil {
 		most := slices.Max(r.Shares)
 		out.Accuracy = &most
 	}
 	loss := 0.0
-	shares, mean := p.weighted(r.Shares)
+	shares, mean := s.weights.weighted(r.Shares)
 	switch {
-	case p.traits().Scores.Probable():
-		of := func(k int) float64 { return min(-p.weight(k)*math.Log(shares[k]), most) }
+	case s.traits.Scores.Probable():
+		of := func(k int) float64 { return min(-s.weights.of(k)*math.Log(shares[k]), most) }
 		for k := range shares {
 			loss += r.Shares[k] * of(k)
 		}
@@ -43,12 +43,14 @@ func (p Problem) BaselineWithin(l *Learned, most float64) Baseline {
 			away := of(k) - loss
 			out.LossNoise += r.Noise * r.Noise * away * away
 		}
-		out.LossNoise = math.Sqrt(out.LossNoise) * p.bothShares()
-	case p.classes() > 0 && p.Loss.ClassShape().Least > 0:
-		least := p.Loss.ClassShape().Least
+		if out.LossNoise = math.Sqrt(out.LossNoise); s.traits.Labels == convex.TwoClasses {
+			out.LossNoise *= math.Sqrt2 // of two shares, one falls as the other grows
+		}
+	case s.classes > 0 && s.Loss.ClassShape().Least > 0:
+		least := s.Loss.ClassShape().Least
 		loss = least * mean * slices.Min(shares)
-		out.LossNoise = least * r.Noise * p.heaviest()
-	case p.traits().HalfSquare:
+		out.LossNoise = least * r.Noise * s.weights.heaviest()
+	case s.traits.HalfSquare:
 		loss = r.Deviation * r.Deviation / 2
 	default:
 		return out
@@ -57,21 +59,13 @@ func (p Problem) BaselineWithin(l *Learned, most float64) Baseline {
 	return out
 }
 
-// bothShares returns the factor by which the noise of two shares counts more than the noise of independent
-// shares: one falls as the other grows.
-func (p Problem) bothShares() float64 {
-	if p.labels() == convex.TwoClasses {
-		return math.Sqrt2
-	}
-	return 1
-}
-
 // Doubt returns by how much, at most, the slopes of one loss times their scores fall below the loss, where scores are
 // log odds or log probabilities: by the entropy of the probabilities, times the weight of the class. ok is false for
 // other losses, and where labels are noisy.
 func (p Problem) Doubt() (most float64, ok bool) {
-	if !p.traits().Scores.Probable() || p.Loss.LabelNoise != 0 {
+	s := p.shape()
+	if !s.traits.Scores.Probable() || s.Loss.LabelNoise != 0 {
 		return 0, false
 	}
-	return p.heaviest() * math.Log(float64(max(2, p.Loss.Classes))), true
+	return s.weights.heaviest() * math.Log(float64(max(2, s.Loss.Classes))), true
 }

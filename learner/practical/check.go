@@ -13,12 +13,14 @@ func (p Problem) CheckFrame(f *convex.Frame, matrix bool) error {
 	if err := f.Check(p.Features, p.Intercept != 0); err != nil {
 		return err
 	}
+	s := p.shape()
 	switch {
 	case matrix != (f.LabelScale != 0):
 		return fmt.Errorf("frame: label scale %v: want one in a round of the matrix alone", f.LabelScale)
-	case f.Whitener != nil && (matrix || !p.matrixable() && !p.Deflated()):
+	case f.Whitener != nil && (matrix || !s.matrixable && !s.deflated):
 		return fmt.Errorf("frame: whitener: want none for %s", p.Loss.Name)
-	case f.Smoothing > 0 && (matrix || !p.smooths()):
+	// For a loss that needs no smoothing, it would only make a row's time depend on its contents.
+	case f.Smoothing > 0 && (matrix || !s.traits.Rounded && s.traits.Smooth):
 		return fmt.Errorf("frame: smoothing %v: want 0 for %s", f.Smoothing, p.Loss.Name)
 	}
 	return nil
@@ -38,12 +40,4 @@ func (p Problem) CheckLearned(l *Learned) error {
 		}
 	}
 	return nil
-}
-
-// clipAt returns the clip that the task sets, or else the given one.
-func (p Problem) clipAt(follows float64) float64 {
-	if p.Clip > 0 {
-		return within(p.Clip)
-	}
-	return within(follows)
 }

@@ -2,12 +2,6 @@ package practical
 
 import "math"
 
-// Deflated reports whether no intercept takes up the mean of features, so that a whitener makes it short
-// instead, for each class alone. A declared start keeps its coordinates, and long features their short rounds.
-func (p Problem) Deflated() bool {
-	return p.Intercept == 0 && !p.uniform() && p.Start == nil && p.dim() <= matrixDim
-}
-
 // deflate makes the mean of u short; the mean is as uncertain as the noise of each center.
 func (c *coordinates) deflate(center []float64, sd float64) {
 	c.away, c.mean = make([]float64, len(center)), 0
@@ -45,7 +39,7 @@ func (c *coordinates) whitener() (lower []float64) {
 
 // level moves a block from zero to where the score is that on average: along the intercept, or else along the mean of
 // u, for the least squares fit of a constant to rows of second moment 1 + m m'. Where the mean is not known it stays.
-func (p Problem) level(block []float64, l *Learned, at coordinates, score float64) {
+func (l *Learned) level(block []float64, at coordinates, score float64) {
 	if l.Frame.Intercept != 0 {
 		block[len(block)-1] = score / l.Frame.Intercept
 		return

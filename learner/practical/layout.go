@@ -47,48 +47,49 @@ const (
 // Layout divides the users. unit is the standard deviation of one coordinate of a released sum at clip norm 1, before
 // Radius.
 func (p Problem) Layout(unit float64) Layout {
-	n := float64(p.Users)
-	l := Layout{Unit: unit * p.radius()}
+	s := p.shape()
+	n := float64(s.Users)
+	l := Layout{Unit: unit * s.radius}
 	switch {
-	case p.classes() > 0:
+	case s.classes > 0:
 		most := float64(mostClassRounds)
-		if p.Interactive {
+		if s.Interactive {
 			most = mostRounds
 		}
-		q := n / (l.Unit * float64(p.dim()) * math.Sqrt(float64(p.classes()-1)))
-		if l.Rounds = rounds(p.factor(), most, q); p.Start != nil {
+		q := n / (l.Unit * float64(s.dim) * math.Sqrt(float64(s.classes-1)))
+		if l.Rounds = rounds(s.factor(), most, q); s.Start != nil {
 			few := fromStart(q)
-			if p.Interactive && few > 1 { // a round of the same users adds less noise
+			if s.Interactive && few > 1 { // a round of the same users adds less noise
 				few *= 2
 			}
 			l.Rounds = min(l.Rounds, few)
 		}
-	case p.matrixable() && float64(p.dim())*unit <= p.matrixLimit()*n:
+	case s.matrixable && float64(s.dim)*unit <= s.matrixLimit()*n:
 		l.MatrixUsers = max(1, uint64(math.Round(matrixShare*n)))
 		l.Rounds, l.Method = matrixRounds, Descent
 	default:
-		l.Rounds = rounds(numberRounds, mostRounds, n/(l.Unit*float64(p.dim())))
+		l.Rounds = rounds(numberRounds, mostRounds, n/(l.Unit*float64(s.dim)))
 	}
-	if q := n / (l.Unit * float64(p.dim())); p.Start != nil && p.classes() == 0 {
+	if q := n / (l.Unit * float64(s.dim)); s.Start != nil && s.classes == 0 {
 		l.Rounds = min(l.Rounds, max(1, fromStart(q)-1))
 	}
-	if p.Even {
-		return p.even(l)
+	if s.Even {
+		return s.even(l)
 	}
-	share := min(max(unit*p.MomentsNorm()/(momentNoise*n), leastMoments), mostMoments)
+	share := min(max(unit*s.MomentsNorm()/(momentNoise*n), leastMoments), mostMoments)
 	l.MomentUsers = max(1, uint64(math.Round(share*n)))
-	if left := p.Users - min(p.Users, l.MomentUsers+l.MatrixUsers); !p.Interactive {
+	if left := s.Users - min(s.Users, l.MomentUsers+l.MatrixUsers); !s.Interactive {
 		l.Rounds = max(1, min(l.Rounds, left))
 	}
 	return l
 }
 
 // even gives every round an equal share: of the units, or of what each may spend.
-func (p Problem) even(l Layout) Layout {
-	l.MomentUsers = p.Users
-	if !p.Interactive {
-		l.Rounds = max(1, min(l.Rounds, p.Users-min(p.Users, l.looks())))
-		l.MomentUsers = max(1, p.Users/(l.Rounds+l.looks()))
+func (s shape) even(l Layout) Layout {
+	l.MomentUsers = s.Users
+	if !s.Interactive {
+		l.Rounds = max(1, min(l.Rounds, s.Users-min(s.Users, l.looks())))
+		l.MomentUsers = max(1, s.Users/(l.Rounds+l.looks()))
 	}
 	if l.MatrixUsers > 0 {
 		l.MatrixUsers = l.MomentUsers
@@ -104,11 +105,11 @@ func (l Layout) looks() uint64 {
 }
 
 // factor returns the number of rounds of classes for each cube root of n/(d unit).
-func (p Problem) factor() float64 {
+func (s shape) factor() float64 {
 	switch {
-	case p.Even && p.Interactive:
+	case s.Even && s.Interactive:
 		return evenAgainRounds
-	case p.Even:
+	case s.Even:
 		return evenRounds
 	}
 	return classRounds
@@ -116,24 +117,21 @@ func (p Problem) factor() float64 {
 
 // matrixLimit returns the most noise of d sums beside the users with which a matrix is asked: noise in its mean
 // is what it is at that limit where the matrix has its share of the users.
-func (p Problem) matrixLimit() float64 {
-	if !p.Even {
+func (s shape) matrixLimit() float64 {
+	if !s.Even {
 		return matrixLimit
 	}
-	return matrixLimit / matrixShare / p.parts(matrixRounds+2)
+	return matrixLimit / matrixShare / s.parts(matrixRounds+2)
 }
 
 // parts returns the ratio of the noise of one of that many equal rounds to the noise of a single round that
 // everybody answers.
-func (p Problem) parts(rounds float64) float64 {
-	if p.Interactive {
+func (s shape) parts(rounds float64) float64 {
+	if s.Interactive {
 		return math.Sqrt(rounds)
 	}
 	return rounds
 }
-
-// matrixable reports whether the matrix may be asked for, if there are enough users.
-func (p Problem) matrixable() bool { return p.classes() == 0 && !p.uniform() && p.dim() <= matrixDim }
 
 // rounds returns factor times the cube root of q, the users for each unit of a gradient's noise, from
 // leastRounds to most.
@@ -155,10 +153,10 @@ func fromStart(q float64) uint64 {
 
 // gradientNoise returns the standard deviation, at clip norm 1, of one coordinate of a gradient of all users of
 // the layout's mean round.
-func (p Problem) gradientNoise(l Layout) float64 {
+func (s shape) gradientNoise(l Layout) float64 {
 	t := float64(l.Rounds)
-	if p.Even {
+	if s.Even {
 		t += float64(l.looks())
 	}
-	return l.Unit * p.parts(t) / float64(p.Users)
+	return l.Unit * s.parts(t) / float64(s.Users)
 }

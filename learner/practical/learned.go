@@ -90,3 +90,34 @@ func (l *Learned) Gradient(estimate, w []float64, ridge, intercept float64) []fl
 	}
 	return out
 }
+
+// ridgeCurvature bounds the largest eigenvalue of the ridge's second derivative in the coordinates of w, where there is
+// no whitener.
+func (l *Learned) ridgeCurvature(ridge, intercept float64) float64 {
+	if ridge == 0 {
+		return 0
+	}
+	var top, constant float64
+	for j, s := range l.Frame.Scale {
+		top = max(top, s*s)
+		constant += s * s * l.Frame.Center[j] * l.Frame.Center[j]
+	}
+	if intercept != 0 {
+		top += (constant + l.Frame.Intercept*l.Frame.Intercept) / intercept / intercept
+	}
+	return ridge * l.Gain * l.Weight * top
+}
+
+// begin puts the start into the set.
+func (l *Learned) begin(start []float64) error {
+	l.Start = start
+	if l.Set == (convex.SetDeclaration{}) {
+		return nil
+	}
+	set, err := l.Set.New(len(start))
+	if err != nil {
+		return err
+	}
+	set.Project(start, start)
+	return nil
+}

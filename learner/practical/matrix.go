@@ -18,7 +18,7 @@ const (
 
 // MatrixDim returns the number of coordinates that a user of the matrix reports.
 func (p Problem) MatrixDim() int {
-	d := p.dim()
+	d := p.shape().dim
 	return d*(d+1)/2 + d + 1
 }
 
@@ -51,7 +51,8 @@ func (p Problem) Second(first Learned, mean []float64, sd float64) (Learned, err
 	if err := checkReleased(mean, sd, p.MatrixDim()); err != nil {
 		return Learned{}, err
 	}
-	d, rho := p.dim(), first.Frame.LabelWeight
+	s := p.shape()
+	d, rho := s.dim, first.Frame.LabelWeight
 	sd = min(sd, convex.MaxScale)
 	most := first.Frame.Clip + 10*sd
 	h, b, at := mat.NewSymDense(d, nil), mat.NewVecDense(d, nil), 0
@@ -68,71 +69,71 @@ func (p Problem) Second(first Learned, mean []float64, sd float64) (Learned, err
 	square := min(max(next()/rho, leastSquare), largestSquare)
 	damping := noiseDamping*sd*math.Sqrt(2*float64(d)) + leastDamping*rho*rho/float64(d)
 
-	s, err := eigen(h)
+	seen, err := eigen(h)
 	if err != nil {
 		return Learned{}, err
 	}
-	fit := s.solve(b, damping)
-	r := math.Sqrt(min(max(square-max(0, 2*mat.Dot(b, fit)-s.form(fit)), leastResidual), largestResidual))
-	k := max(s.effective(damping), 1)
+	fit := seen.solve(b, damping)
+	r := math.Sqrt(min(max(square-max(0, 2*mat.Dot(b, fit)-seen.form(fit)), leastResidual), largestResidual))
+	k := max(seen.effective(damping), 1)
 
-	out := Learned{Set: p.Set, Frame: first.Frame}
+	out := Learned{Set: s.Set, Frame: first.Frame}
 	f := &out.Frame
-	how := p.score(&out, labelFit{center: f.LabelCenter, deviation: f.LabelScale}, r)
+	how := s.score(&out, labelFit{center: f.LabelCenter, deviation: f.LabelScale}, r)
 	out.Report = Report{Norm: first.Report.Norm, Mean: f.LabelCenter, Deviation: f.LabelScale, Residual: r * f.LabelScale,
 		Effective: k, Clipped: how.Clipped}
 	f.LabelCenter, f.LabelScale, f.LabelWeight = 0, 0, 0
-	if p.Ridge > 0 {
-		if s, err = p.addRidge(&out, how.Curvature, s, b); err != nil {
+	if s.Ridge > 0 {
+		if seen, err = s.addRidge(&out, how.Curvature, seen, b); err != nil {
 			return Learned{}, err
 		}
 	}
-	if p.Start != nil {
-		at := mat.NewVecDense(d, p.from(&out, nil))
+	if s.Start != nil {
+		at := mat.NewVecDense(d, s.from(&out, nil))
 		at.ScaleVec(1/how.Start, at)
 		noise := matrixNoise{of: sd, rho: rho}
-		if out.FromStart = !s.beyond(b, at, noise); out.FromStart {
-			b = s.toward(b, at, damping, noise)
+		if out.FromStart = !seen.beyond(b, at, noise); out.FromStart {
+			b = seen.toward(b, at, damping, noise)
 		}
 	}
-	f.Whitener = s.whitener(damping)
-	f.Clip = p.clipAt(how.Clip * math.Sqrt(k) * how.Unit)
-	out.Step = 1 / (1/how.Step + descentNoise*p.noiseAfter(sd/first.Frame.Clip)*how.Clip*math.Sqrt(k*float64(d))/r)
+	f.Whitener = seen.whitener(damping)
+	f.Clip = s.clipAt(how.Clip * math.Sqrt(k) * how.Unit)
+	out.Step = 1 / (1/how.Step + descentNoise*s.noiseAfter(sd/first.Frame.Clip)*how.Clip*math.Sqrt(k*float64(d))/r)
 	start := make([]float64, d)
 	f.Whiten(start, b.RawVector().Data)
 	for j := range start {
 		start[j] *= how.Start
 	}
-	return out, p.begin(&out, start)
+	err = out.begin(start)
+	return out, err
 }
 
 // noiseAfter converts the noise of one coordinate of the matrix's mean, in units of its clip, to the noise of
 // one coordinate of a mean gradient, in units of the gradient's clip.
-func (p Problem) noiseAfter(sd float64) float64 {
-	if p.Even {
-		return sd * p.radius()
+func (s shape) noiseAfter(sd float64) float64 {
+	if s.Even {
+		return sd * s.radius
 	}
-	return sd * p.radius() * matrixShare * p.parts(matrixRounds) / (1 - leastMoments - matrixShare)
+	return sd * s.radius * matrixShare * s.parts(matrixRounds) / (1 - leastMoments - matrixShare)
 }
 
 // addRidge adds the ridge to a matrix and takes what it pulls at the offset from b.
-func (p Problem) addRidge(l *Learned, curvature float64, s spectrum, b *mat.VecDense) (spectrum, error) {
-	d := p.dim()
-	one, pull := make([]float64, d), make([]float64, d)
-	h := s.matrix(func(l float64) float64 { return l })
-	for i := range d {
+func (s shape) addRidge(l *Learned, curvature float64, seen spectrum, b *mat.VecDense) (spectrum, error) {
+	one, pull := make([]float64, s.dim), make([]float64, s.dim)
+	h := seen.matrix(func(l float64) float64 { return l })
+	for i := range s.dim {
 		clear(one)
 		one[i] = 1
-		l.Frame.Ridge(pull, one, p.Ridge*l.Gain*l.Weight/curvature, p.Intercept)
+		l.Frame.Ridge(pull, one, s.Ridge*l.Gain*l.Weight/curvature, s.Intercept)
 		for j := range i + 1 {
 			h.SetSym(i, j, h.At(i, j)+pull[j])
 		}
 	}
 	if l.Offset != 0 {
 		clear(one)
-		one[d-1] = l.Offset
-		l.Frame.Ridge(pull, one, p.Ridge*l.Weight/curvature, p.Intercept)
-		b.SubVec(b, mat.NewVecDense(d, pull))
+		one[s.dim-1] = l.Offset
+		l.Frame.Ridge(pull, one, s.Ridge*l.Weight/curvature, s.Intercept)
+		b.SubVec(b, mat.NewVecDense(s.dim, pull))
 	}
 	return eigen(h)
 }

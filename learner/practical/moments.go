@@ -14,27 +14,31 @@ const (
 )
 
 // MomentsDim returns the number of coordinates that a user of the first cohort reports.
-func (p Problem) MomentsDim() int { return p.Features + p.numbers() + p.labelDim() }
+func (p Problem) MomentsDim() int {
+	s := p.shape()
+	return s.Features + s.numbers + s.labelDim()
+}
 
-func (p Problem) labelDim() int {
-	switch p.labels() {
+func (s shape) labelDim() int {
+	switch s.traits.Labels {
 	case convex.TwoClasses:
 		return 1
 	case convex.ManyClasses:
-		return p.Loss.Classes
+		return s.Loss.Classes
 	}
 	return 2
 }
 
 // MomentsNorm returns the norm that a report of moments is clipped to.
 func (p Problem) MomentsNorm() float64 {
-	square := float64(p.Bound * p.Bound)
-	if p.classes() == 0 {
+	s := p.shape()
+	square := float64(s.Bound * s.Bound)
+	if s.classes == 0 {
 		return numberCut * math.Sqrt(square+2*labelWeight*labelWeight)
 	}
 	numbers := square
-	if n := p.numbers(); n < p.Features {
-		numbers = min(square, float64(n)) // numbers are commonly scaled to [-1, 1]
+	if s.numbers < s.Features {
+		numbers = min(square, float64(s.numbers)) // numbers are commonly scaled to [-1, 1]
 	}
 	return math.Sqrt(square + 1 - float64((1-featureCut*featureCut)*numbers))
 }
@@ -44,31 +48,32 @@ func (p Problem) MomentsNorm() float64 {
 // classes, -1 or +1 for one of two, 3 y and 3 y^2 for a number in its range as [-1, 1] or for a count as a
 // share of the largest.
 func (p Problem) Moments(dst []float64, x convex.Example) {
+	s := p.shape()
 	clear(dst)
 	for k, v := range x.Value {
 		j := k
 		if x.Index != nil {
 			j = int(x.Index[k])
 		}
-		if j < p.Features {
+		if j < s.Features {
 			dst[j] = v
 		}
 	}
-	at := p.Features
-	for j, v := range dst[:p.Features] {
-		if !p.indicator(j) {
+	at := s.Features
+	for j, v := range dst[:s.Features] {
+		if !s.indicator(j) {
 			dst[at] = v * v
 			at++
 		}
 	}
 	label := dst[at:]
-	switch p.labels() {
+	switch s.traits.Labels {
 	case convex.TwoClasses:
 		label[0] = x.Label
 	case convex.ManyClasses:
 		label[int(x.Label)] = 1
 	default:
-		y := p.unitLabel(x.Label)
+		y := min(max((x.Label-s.middle)/s.half, -1), 1) // of a count in [0, 1]
 		label[0], label[1] = labelWeight*y, labelWeight*y*y
 	}
 }
@@ -83,19 +88,19 @@ type released struct {
 
 // split takes a released mean apart. Means of clipped vectors are no longer than the clip, and noise is rarely far
 // beyond its deviation: what is farther, which only a broken release is, is moved nearer.
-func (p Problem) split(mean []float64, sd float64) (released, error) {
-	if err := checkReleased(mean, sd, p.MomentsDim()); err != nil {
+func (s shape) split(mean []float64, sd float64) (released, error) {
+	if err := checkReleased(mean, sd, s.MomentsDim()); err != nil {
 		return released{}, err
 	}
 	sd = min(sd, convex.MaxScale)
-	most := p.MomentsNorm() + 10*sd
-	out := released{mean: make([]float64, p.Features), square: make([]float64, p.Features), label: make([]float64,
-		p.labelDim()), sd: sd}
+	most := s.MomentsNorm() + 10*sd
+	out := released{mean: make([]float64, s.Features), square: make([]float64, s.Features), label: make([]float64,
+		s.labelDim()), sd: sd}
 	cut := func(i int) float64 { return min(max(mean[i], -most), most) }
-	at := p.Features
-	for j := range p.Features {
+	at := s.Features
+	for j := range s.Features {
 		out.mean[j] = cut(j)
-		if out.square[j] = out.mean[j]; !p.indicator(j) {
+		if out.square[j] = out.mean[j]; !s.indicator(j) {
 			out.square[j] = cut(at)
 			at++
 		}

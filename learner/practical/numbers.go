@@ -13,7 +13,6 @@ const (
 	matrixCut         = 0.7  // of what is reported for the matrix, in units of rho^2
 	leastMean         = 0.01 // of a count, as a share of the largest
 	leastDeviation    = 0.3  // of a count, in units of its mean
-	numberLeast       = 1    // rho is at least 1 before the intercept is added
 	// what is thought of a label in its range as [-1, 1] before it is seen, as uncertain as it is large
 	labelVariance = 0.1
 )
@@ -22,31 +21,30 @@ const (
 type labelFit struct{ center, deviation float64 }
 
 // fitLabel takes it from a label's moments. Numbers that no intercept can move have center 0.
-func (p Problem) fitLabel(r released) labelFit {
-	middle, half := p.labelRange()
+func (s shape) fitLabel(r released) labelFit {
 	mean := min(max(r.label[0]/labelWeight, -1), 1)
 	square := min(max(r.label[1]/labelWeight, 0), 1)
 	switch {
-	case p.counts():
+	case s.counts():
 		mean = max(mean, leastMean)
-	case !p.centred():
+	case !s.centred:
 		mean = 0
 	}
 	noise := r.sd / labelWeight
 	weight := labelVariance * labelVariance / (labelVariance*labelVariance + noise*noise*(1+4*mean*mean))
 	variance := labelVariance + weight*(max(square-mean*mean, 0)-labelVariance)
 	deviation := math.Sqrt(min(1, variance+0.001+weight*noise/2))
-	if p.counts() {
+	if s.counts() {
 		deviation = max(deviation, leastDeviation*mean)
 	}
-	return labelFit{center: middle + half*mean, deviation: within(half * deviation)}
+	return labelFit{center: s.middle + s.half*mean, deviation: within(s.half * deviation)}
 }
 
 // beforeMatrix returns the frame in which the matrix is reported.
-func (p Problem) beforeMatrix(r released) Learned {
+func (s shape) beforeMatrix(r released) Learned {
 	out := Learned{Gain: 1, Weight: 1}
-	rho := p.frame(&out, p.seen(r), numberIntercept, numberLeast)
-	label := p.fitLabel(r)
+	rho := s.frame(&out, s.seen(r))
+	label := s.fitLabel(r)
 	f := &out.Frame
 	f.Clip = within(matrixCut * rho * rho)
 	f.LabelCenter, f.LabelScale, f.LabelWeight = label.center, label.deviation, within(rho)
@@ -56,42 +54,47 @@ func (p Problem) beforeMatrix(r released) Learned {
 
 // firstOfNumbers steps in scaled coordinates without a matrix; the residual is taken to be as large as the label's
 // deviation.
-func (p Problem) firstOfNumbers(l Layout, r released) (Learned, error) {
-	at := p.shrunk(r)
+func (s shape) firstOfNumbers(l Layout, r released) (Learned, error) {
+	at, label := s.shrunk(r), s.fitLabel(r)
 	var out Learned
-	rho := p.frame(&out, at, numberIntercept, numberLeast)
-	label := p.fitLabel(r)
-	s := p.score(&out, label, 1)
-	if p.uniform() { // w is the point itself, so that the set is only scaled
+	rho := s.frame(&out, at)
+	how := s.score(&out, label, 1)
+	if s.uniform { // w is the point itself, so that the set is only scaled
 		out.Gain, out.Weight = 1, out.Weight*out.Gain
 	}
-	clip := diagonalClip * s.Clip * rho
-	out.Frame.Clip = p.clipAt(clip * s.Unit)
-	noise := p.gradientNoise(l) * clip * math.Sqrt(float64(p.dim()))
-	out.Curvature = within(diagonalCurvature*s.Curvature*(at.top+at.mean) + diagonalNoise*noise + 2*p.ridgeCurvature(&out))
 	out.Report = Report{Norm: rho, Mean: label.center, Deviation: label.deviation}
-	start := make([]float64, p.dim())
+	start := make([]float64, s.dim)
+	if s.Continuous {
+		s.streamOfNumbers(&out, how)
+		err := out.begin(s.from(&out, start))
+		return out, err
+	}
+	clip := diagonalClip * how.Clip * rho
+	out.Frame.Clip = s.clipAt(clip * how.Unit)
+	noise := s.gradientNoise(l) * clip * math.Sqrt(float64(s.dim))
+	out.Curvature = within(diagonalCurvature*how.Curvature*(at.top+at.mean) + diagonalNoise*noise +
+		2*out.ridgeCurvature(s.Ridge, s.Intercept))
 	if at.away != nil { // no offset takes up the label's mean
-		_, half := p.labelRange()
-		mean := half * min(max(r.label[0]/labelWeight, -1), 1) / out.Gain
-		if p.traits().Scores == convex.LogMean {
+		mean := s.half * min(max(r.label[0]/labelWeight, -1), 1) / out.Gain
+		if s.traits.Scores == convex.LogMean {
 			mean = math.Log(label.center)
 		}
-		p.level(start, &out, at, mean)
+		out.level(start, at, mean)
 	}
-	out.FromStart = p.Start != nil
-	return out, p.begin(&out, p.from(&out, start))
+	out.FromStart = s.Start != nil
+	err := out.begin(s.from(&out, start))
+	return out, err
 }
 
 // score sets out.Gain and out.Offset, which turn the z of a loss's shape into the announced score, and the smoothing of
 // slopes. It returns the shape, if the residual of a linear fit has deviation r in units of that of the label.
-func (p Problem) score(out *Learned, label labelFit, r float64) convex.FitShape {
-	how := p.Loss.FitShape(convex.Residuals{Center: label.center, Deviation: label.deviation, Left: r})
+func (s shape) score(out *Learned, label labelFit, r float64) convex.FitShape {
+	how := s.Loss.FitShape(convex.Residuals{Center: label.center, Deviation: label.deviation, Left: r})
 	out.Gain, out.Weight = how.Gain, 1/how.Unit
 	if how.Smoothing > 0 {
 		out.Frame.Smoothing = within(how.Smoothing)
 	}
-	if p.centred() {
+	if s.centred {
 		out.Offset = how.Offset / out.Frame.Intercept
 	}
 	return how

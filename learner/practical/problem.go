@@ -70,89 +70,21 @@ func (p Problem) Check() error {
 		return fmt.Errorf("practical: radius: %v, want 0 to 1", p.Radius)
 	case p.Users < 1:
 		return fmt.Errorf("practical: no users")
-	case !p.labels().Classes() && !(p.LabelLow < p.LabelHigh && sound(p.LabelLow) && sound(p.LabelHigh)):
+	case !p.shape().traits.Labels.Classes() && !(p.LabelLow < p.LabelHigh && sound(p.LabelLow) && sound(p.LabelHigh)):
 		return fmt.Errorf("practical: labels from %v to %v, want a range within %g", p.LabelLow, p.LabelHigh, convex.MaxScale)
 	}
 	return nil
 }
 
-func (p Problem) traits() convex.Traits { return convex.TraitsOf(p.Loss.Name) }
-
-func (p Problem) labels() convex.Labels { return p.traits().Labels }
-
 // Parameters returns the length of a model.
-func (p Problem) Parameters() int { return p.dim() * p.Blocks() }
-
-// dim returns d, the length of a row.
-func (p Problem) dim() int {
-	if p.Intercept != 0 {
-		return p.Features + 1
-	}
-	return p.Features
-}
-
-// classes returns the number of classes, 0 for numbers and counts.
-func (p Problem) classes() int {
-	switch p.labels() {
-	case convex.TwoClasses:
-		return 2
-	case convex.ManyClasses:
-		return p.Loss.Classes
-	}
-	return 0
+func (p Problem) Parameters() int {
+	s := p.shape()
+	return s.dim * s.blocks
 }
 
 // Blocks returns the number of weight vectors, each for one score.
-func (p Problem) Blocks() int {
-	if p.labels() == convex.ManyClasses {
-		return p.Loss.Classes
-	}
-	return 1
-}
+func (p Problem) Blocks() int { return p.shape().blocks }
 
-// radius returns the share of its clip norm that a gradient moves a report by at most.
-func (p Problem) radius() float64 {
-	if p.Radius == 0 {
-		return 1
-	}
-	return p.Radius
-}
-
-func (p Problem) counts() bool { return p.labels() == convex.Counts }
-
-func (p Problem) indicator(j int) bool { return p.Indicators != nil && p.Indicators[j] }
-
-func (p Problem) numbers() int {
-	n := 0
-	for j := range p.Features {
-		if !p.indicator(j) {
-			n++
-		}
-	}
-	return n
-}
-
-// uniform reports whether the set changes under a scale for each coordinate: then all coordinates have the same
-// scale, and no center.
-func (p Problem) uniform() bool { return p.Set.Kind != "" && p.Set.Kind != "ball" }
-
-// centred reports whether a constant feature can take up the shift of centring.
-func (p Problem) centred() bool { return p.Intercept != 0 && !p.uniform() }
-
-// unitLabel returns a label in its declared range as a number in [-1, 1], of a count in [0, 1].
-func (p Problem) unitLabel(y float64) float64 {
-	middle, half := p.labelRange()
-	return min(max((y-middle)/half, -1), 1)
-}
-
-// labelRange returns the label that is 0 as a unit label, and the size of one unit. Where no intercept can move
-// it, 0 stays 0.
-func (p Problem) labelRange() (middle, half float64) {
-	switch {
-	case p.counts():
-		return 0, p.LabelHigh
-	case !p.centred():
-		return 0, max(math.Abs(p.LabelLow), math.Abs(p.LabelHigh))
-	}
-	return p.LabelLow/2 + p.LabelHigh/2, p.LabelHigh/2 - p.LabelLow/2
-}
+// Deflated reports whether no intercept takes up the mean of features, so that a whitener makes it short
+// instead, for each class alone. A declared start keeps its coordinates, and long features their short rounds.
+func (p Problem) Deflated() bool { return p.shape().deflated }

@@ -9,18 +9,9 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// from returns the declared start in coordinates w, without a whitener; where none is declared, the looks'
-// start.
-func (p Problem) from(l *Learned, looks []float64) []float64 {
-	if p.Start == nil {
-		return looks
-	}
-	return p.unscaled(l, p.Start)
-}
-
 // unscaled converts a model in plain coordinates to the coordinates of the frame, without its whitener.
-func (p Problem) unscaled(l *Learned, model []float64) []float64 {
-	w := l.Frame.Unfold(model, p.Intercept)
+func (l *Learned) unscaled(model []float64, intercept float64) []float64 {
+	w := l.Frame.Unfold(model, intercept)
 	n := l.Frame.Dim()
 	for i := range w {
 		if l.Frame.Intercept != 0 && i%n == n-1 {
@@ -33,7 +24,7 @@ func (p Problem) unscaled(l *Learned, model []float64) []float64 {
 
 // Within converts a model in plain coordinates to the coordinates of steps: the inverse of Learned.Model.
 func (p Problem) Within(l *Learned, model []float64) ([]float64, error) {
-	w := p.unscaled(l, model)
+	w := l.unscaled(model, p.Intercept)
 	block := make([]float64, l.Frame.Dim())
 	for part := range slices.Chunk(w, len(block)) {
 		if err := l.Frame.Unwhiten(block, part); err != nil {

@@ -83,3 +83,20 @@ func TestMatrixOverrulesTheStart(t *testing.T) {
 		t.Errorf("a start moves the fit by %v where the matrix is exact, and by %v where it is noise", sure, unsure)
 	}
 }
+
+// TestStartWeighsClasses: weights that balance the classes make a start of equal odds.
+func TestStartWeighsClasses(t *testing.T) {
+	for _, continuous := range []bool{false, true} {
+		p := problem(convex.Declaration{Name: "logistic", ClassWeights: []float64{3, 1}})
+		p.Continuous = continuous
+		moments := make([]float64, p.MomentsDim())
+		moments[len(moments)-1] = 0.5 // a quarter of the labels is -1
+		l, err := p.First(practical.Layout{MomentUsers: 10000, Rounds: 4, Unit: 1}, moments, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if odds := l.Start[len(l.Start)-1]; math.Abs(odds) > 1e-12 {
+			t.Errorf("continuous %v: log odds %v at the start, want 0", continuous, odds)
+		}
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"sort"
+
+	"github.com/panlearn/panlearn/learner/convex"
 )
 
 // A Stream tells method.Bank, which follows a stream that never ends, what the loss looks like in the coordinates of
@@ -36,19 +38,12 @@ const (
 	trust           = 1.25
 )
 
-// planned returns the mean second derivative that the cohorts of a stream are planned with.
-func (p Problem) planned() float64 {
-	if p.classes() == 0 {
-		return 1
-	}
-	return p.Loss.ClassShape().Stream.Planned
-}
-
 // StreamLayout divides the users of a task without an end: how many report moments, and the smallest and the
 // largest cohort of a round of gradients. unit returns, for a number of users, the standard deviation of one
 // coordinate of their released sum at clip norm 1. constant reports whether cohorts stay the same. It refuses a
 // stream whose first look would teach nothing, with the number of users that would do.
 func (p Problem) StreamLayout(unit func(users uint64) float64, constant bool) (Layout, error) {
+	s := p.shape()
 	noise := func(users uint64) float64 { return unit(users) * p.MomentsNorm() / float64(users) }
 	few := max(leastCohort, p.Users/5)
 	look := func(most uint64, enough float64) uint64 { // the fewest users, up to most, whose noise is low enough
@@ -68,9 +63,13 @@ func (p Problem) StreamLayout(unit func(users uint64) float64, constant bool) (L
 			fmt.Errorf("%d users are too few for a task without an end: a first look of %d and a round of %d want at least %d",
 				p.Users, l.MomentUsers, l.Base, need)
 	}
-	l.Unit, l.Top = unit(l.Base)*p.radius(), l.Base
+	l.Unit, l.Top = unit(l.Base)*s.radius, l.Base
 	if !constant {
-		enough := streamHalf * l.Unit * l.Unit * float64(p.dim()+1) / p.planned()
+		curvature := 1.0 // mean second derivative of the loss
+		if s.classes > 0 {
+			curvature = s.Loss.ClassShape().Stream.Planned
+		}
+		enough := streamHalf * l.Unit * l.Unit * float64(s.dim+1) / curvature
 		l.Top = max(l.Base, min(mostCohort, p.Users/8, uint64(enough)))
 	}
 	return l, nil
@@ -103,8 +102,8 @@ func (p Problem) SiloLayout(unit func(units uint64) float64, reports uint64, blo
 					"blocks of %d rows of %d silos teach a first look too little at this epsilon: each of its moments would have noise of %.2g, "+
 						"want at most %v: give larger silos, or declare fewer features", k, reports, noise, streamMostNoise)
 		}
-		return Layout{Rounds: rounds, MomentUsers: reports * k, Base: reports, Top: reports, Units: k, Unit: u * p.radius()},
-			nil
+		return Layout{Rounds: rounds, MomentUsers: reports * k, Base: reports, Top: reports, Units: k,
+			Unit: u * p.shape().radius}, nil
 	}
 	return Layout{},
 		fmt.Errorf("%d units of all silos are too few for a task without an end: %d silos want a row for each of %d rounds",
@@ -126,70 +125,44 @@ func (p Problem) StartVariance(of *Learned) float64 {
 	return (s.Slope/n + startRounds*noise*noise) / (s.Curvature * s.Curvature)
 }
 
-// stream does the work of First for a task without an end.
-func (p Problem) stream(l Layout, r released) (Learned, error) {
-	if p.classes() > 0 {
-		return p.streamOfClasses(l, p.uncut(r))
-	}
-	return p.streamOfNumbers(r)
-}
-
-func (p Problem) streamOfClasses(l Layout, r released) (Learned, error) {
-	at := p.shrunk(r)
-	out := Learned{Gain: 1}
-	rho := p.frame(&out, at, 0, classLeast)
-	shares := p.shares(r, l)
-	weighted, mean := p.weighted(shares)
-	out.Weight = 1 / mean
-	shape := p.Loss.ClassShape()
-	of := shape.Stream
+// stream sets the clip and the steps of a task without an end.
+func (c *classLook) stream(out *Learned) {
+	out.Weight = 1 / c.meanWeight
+	of := c.curve.Stream
 	s := Stream{Curvature: of.Curvature, Slope: of.Slope, Spread: of.Spread, Trust: of.Trust}
-	out.Frame.Smoothing = shape.Smoothing
-	slope := 1 / (1 - 2*p.Loss.LabelNoise)
+	slope := 1 / (1 - 2*c.Loss.LabelNoise)
 	square := 0.0 // mean square of the weights
-	for k, share := range shares {
-		square += share * p.weight(k) * p.weight(k)
+	for k, share := range c.shares {
+		square += share * c.weights.of(k) * c.weights.of(k)
 	}
-	s.Slope *= slope * slope * square / mean / mean
-	s.Clip = within(rho * slope * p.heaviest())
-	if p.traits().Scores.Probable() && p.Loss.ClassWeights == nil && p.Loss.LabelNoise == 0 {
-		s.Zero = math.Log(float64(p.classes()))
+	s.Slope *= slope * slope * square / c.meanWeight / c.meanWeight
+	s.Clip = within(c.rho * slope * c.weights.heaviest())
+	if c.traits.Scores.Probable() && c.weights == nil && c.Loss.LabelNoise == 0 {
+		s.Zero = math.Log(float64(c.classes))
 	}
 	out.Stream = &s
-	out.Frame.Clip = p.clipAt(s.Clip)
-	out.Report = Report{Norm: rho, Shares: shares, Noise: p.shareNoise(r, l), Clipped: p.clippedAtStart(shares,
-		out.Frame.Clip/rho)}
-	return out, p.begin(&out, p.from(&out, p.startAt(&out, at, weighted)))
+	out.Frame.Clip = c.clipAt(s.Clip)
 }
 
-func (p Problem) streamOfNumbers(r released) (Learned, error) {
-	at := p.shrunk(r)
-	var out Learned
-	rho := p.frame(&out, at, 0, numberLeast)
-	label := p.fitLabel(r)
-	how := p.score(&out, label, 1)
-	if p.uniform() {
-		out.Gain, out.Weight = 1, out.Weight*out.Gain
-	}
-	s := Stream{Curvature: how.Curvature, Slope: how.Slope * how.Slope, Spread: how.Start,
-		Squared: p.traits().HalfSquare}
-	s.Trust = 0.8 * trust * s.Curvature / s.Slope
-	s.Residual = 2 * out.Weight / out.Gain
-	s.Clip = within(how.Clip * rho * min(1, max(0.4, 3.5/rho)) * how.Unit)
-	out.Stream = &s
-	out.Frame.Clip = p.clipAt(s.Clip)
-	out.Report = Report{Norm: rho, Mean: label.center, Deviation: label.deviation}
-	return out, p.begin(&out, p.from(&out, make([]float64, p.dim())))
+// streamOfNumbers sets the clip and the steps of a task without an end.
+func (s shape) streamOfNumbers(out *Learned, how convex.FitShape) {
+	rho := out.Report.Norm
+	stream := Stream{Curvature: how.Curvature, Slope: how.Slope * how.Slope, Spread: how.Start,
+		Squared: s.traits.HalfSquare, Residual: 2 * out.Weight / out.Gain,
+		Clip: within(how.Clip * rho * min(1, max(0.4, 3.5/rho)) * how.Unit)}
+	stream.Trust = 0.8 * trust * stream.Curvature / stream.Slope
+	out.Stream = &stream
+	out.Frame.Clip = s.clipAt(stream.Clip)
 }
 
 // StreamClip returns the clip of a round of so many users. Of classes the noise of a round is then at most sqrt(8)
 // times its sampling error, but where half of the longest clip is longer. residual is the mean square of the residual
 // of numbers, 1 where it is not known.
 func (p Problem) StreamClip(l Layout, of *Learned, users uint64, residual float64) float64 {
-	longest := of.Stream.Clip
-	if p.classes() == 0 {
-		return p.clipAt(longest * math.Sqrt(residual))
+	s, longest := p.shape(), of.Stream.Clip
+	if s.classes == 0 {
+		return s.clipAt(longest * math.Sqrt(residual))
 	}
 	enough := longest / of.Report.Norm * math.Sqrt(8*float64(users)*of.Stream.Curvature) / l.Unit
-	return p.clipAt(min(max(enough, longest/2), longest))
+	return s.clipAt(min(max(enough, longest/2), longest))
 }

@@ -14,11 +14,11 @@ import "math"
 // they were cut. Of rows around zero only an assumed law could: with the normal one, of three times that
 // moment, rows of a lighter tail seem cut twenty times. Variances stay as cut as they are: steps that are
 // longer by 1/k are what the constants of steps were chosen with.
-func (p Problem) uncut(r released) released {
+func (s shape) uncut(r released) released {
 	var sum, fourth, cross, means, squares, count float64
 	for j, q := range r.square {
 		sum += q
-		if p.indicator(j) {
+		if s.indicator(j) {
 			continue
 		}
 		m := min(float64(r.mean[j]*r.mean[j]), max(q, 0)) // as (E x)^2 <= E x^2
@@ -31,9 +31,9 @@ func (p Problem) uncut(r released) released {
 	// One deviation of what noise adds to the right side, and more; of the sum of squares of noise alone, sd^2 sqrt(2
 	// count).
 	noise := r.sd * math.Sqrt(float64(len(r.square))+36*squares+18*count*r.sd*r.sd)
-	norm := p.MomentsNorm()
+	norm := s.MomentsNorm()
 	contradicts := func(k float64) bool { return k*sum+k*k+fourth+cross/k-means/k/k-noise > norm*norm }
-	least := min(1, norm/math.Sqrt(p.Bound*p.Bound*(1+p.Bound*p.Bound)+1)) // what a row of the largest norm is cut by
+	least := min(1, norm/math.Sqrt(s.Bound*s.Bound*(1+s.Bound*s.Bound)+1)) // what a row of the largest norm is cut by
 	low, high := 1.0, 1.0
 	for step := math.Pow(least, 1./256); contradicts(low); low *= step { // which need not fall with k
 		if high = low; low <= least {
@@ -51,7 +51,7 @@ func (p Problem) uncut(r released) released {
 		}
 	}
 	for j, m := range r.mean {
-		if r.mean[j] /= high; p.indicator(j) {
+		if r.mean[j] /= high; s.indicator(j) {
 			r.square[j] = r.mean[j]
 		} else {
 			r.square[j] += float64(m*m)/high/high - float64(m*m)/high

@@ -11,21 +11,38 @@ const (
 	freeOfNoise = 2   // times the noise without weights, which weights may always bring
 )
 
-// weight returns the factor of the loss of an event of class k.
-func (p Problem) weight(k int) float64 {
-	if p.Loss.ClassWeights == nil {
+// weights are the factors of the loss of an event, by its class; nil means 1 for all.
+type weights []float64
+
+func (w weights) of(k int) float64 {
+	if w == nil {
 		return 1
 	}
-	return p.Loss.ClassWeights[k]
+	return w[k]
 }
 
 // heaviest returns the largest weight of a class. Gradients are cut in units of it: cut to the length of other
 // classes' gradients, the heaviest class's would count as if it had no weight.
-func (p Problem) heaviest() float64 {
-	if p.Loss.ClassWeights == nil {
+func (w weights) heaviest() float64 {
+	if w == nil {
 		return 1
 	}
-	return slices.Max(p.Loss.ClassWeights)
+	return slices.Max(w)
+}
+
+// weighted returns shares as the loss counts them, and the mean weight of an event.
+func (w weights) weighted(shares []float64) (out []float64, mean float64) {
+	if out = slices.Clone(shares); w == nil {
+		return out, 1
+	}
+	for i, factor := range w {
+		out[i] *= factor
+		mean += out[i]
+	}
+	for i := range out {
+		out[i] /= mean
+	}
+	return out, mean
 }
 
 // CheckWeights refuses class weights under which the noise of gradients hides the rows. Gradients are as long as the
@@ -33,29 +50,30 @@ func (p Problem) heaviest() float64 {
 // Shares of the classes are not known before the first look: the weights are taken to balance them, so that every class
 // counts as much. In scaled coordinates a row has norm sqrt(d).
 func (p Problem) CheckWeights(l Layout) error {
-	if p.Loss.ClassWeights == nil || p.Clip > 0 {
+	s := p.shape()
+	if s.weights == nil || s.Clip > 0 {
 		return nil
 	}
-	k := float64(p.classes())
-	kappa := p.Loss.ClassShape().Noise
+	k := float64(s.classes)
+	kappa := s.Loss.ClassShape().Noise
 	slope, curvature := 0.5, 0.25 // of every loss of one score: the limit was chosen with the logistic loss
-	if p.Blocks() > 1 {
+	if s.blocks > 1 {
 		slope, curvature = math.Sqrt(1-1/k), 1/k
 	}
-	plain := kappa * p.gradientNoise(l) * float64(p.dim()) * classClip * slope / (classCurvature * curvature)
+	plain := kappa * s.gradientNoise(l) * float64(s.dim) * classClip * slope / (classCurvature * curvature)
 	inverse := 0.0
-	for _, w := range p.Loss.ClassWeights {
+	for _, w := range s.weights {
 		inverse += 1 / w
 	}
-	ratio := p.heaviest() * inverse / k // of the heaviest weight to the mean one
+	ratio := s.weights.heaviest() * inverse / k // of the heaviest weight to the mean one
 	most := max(weightNoise/plain, freeOfNoise)
 	if ratio <= most {
 		return nil
 	}
-	accepted := (k*most - 1) / (inverse - 1/p.heaviest())
+	accepted := (k*most - 1) / (inverse - 1/s.weights.heaviest())
 	digit := math.Pow(10, math.Floor(math.Log10(accepted))-1)
 	return fmt.Errorf(
 		"model.class_weights: %v: gradients as long as a weight of %g needs have noise of %.2g times the curvature of the loss, which hides the "+
 			"class's rows, of a share of %.2g if the weights balance classes: want a weight of at most %.2g, more users, fewer features or a larger epsilon",
-		p.Loss.ClassWeights, p.heaviest(), plain*ratio, 1/(p.heaviest()*inverse), math.Floor(accepted/digit)*digit)
+		s.weights, s.weights.heaviest(), plain*ratio, 1/(s.weights.heaviest()*inverse), math.Floor(accepted/digit)*digit)
 }

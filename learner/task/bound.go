@@ -17,16 +17,32 @@ func (s *Spec) dimension() int {
 // attained, except with Fourier features, whose cosines are never all 1 in magnitude, with public outputs, which may
 // exclude each other, with crosses, whose columns may exclude each other, and with products of a number whose own term
 // is largest where it is missing.
-func (s *Spec) declaredBound() float64 {
-	return math.Sqrt(s.Features.squaredBound())
+func (f *Features) declaredBound() float64 { return math.Sqrt(f.squaredBound()) }
+
+// bound returns the norm that features are scaled down to, Spec.NormBound, or the largest that they have.
+func (f *Features) bound(norm float64) float64 {
+	if norm > 0 {
+		return norm
+	}
+	return f.declaredBound()
 }
 
-// featureBound returns the norm that features are scaled down to, or the largest that they have.
-func (s *Spec) featureBound() float64 {
-	if s.NormBound > 0 {
-		return s.NormBound
+// validateBound refuses a norm bound that no vector can reach: it would make the smoothness constant needlessly large.
+func (f *Features) validateBound(norm float64) error {
+	if norm < 0 {
+		return refuse("norm_bound", norm, "a number > 0, or 0 to have it computed")
 	}
-	return s.declaredBound()
+	if f.unread() { // how many coordinates there are is not known, nor whether scales are as many
+		return nil
+	}
+	most := f.declaredBound()
+	if !(most <= maxNorm) {
+		return refuse("features", most, "bounds and scales by which the norm of an event is at most %g", maxNorm)
+	}
+	if norm > most {
+		return refuse("norm_bound", norm, "at most %v, the largest norm that the declared bounds allow", most)
+	}
+	return nil
 }
 
 // squaredBound returns the largest squared norm of the scaled coordinates.

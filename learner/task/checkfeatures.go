@@ -20,20 +20,20 @@ const (
 	maxScale       = convex.MaxScale // of a preconditioner, and of its inverse
 )
 
-func (s *Spec) validateFeatures() error {
-	f := &s.Features
-	if s.Events.Format.Vectors() {
+// validate refuses features that are contradictory or out of range, or that events do not have.
+func (f *Features) validate(events Events) error {
+	if events.Format.Vectors() {
 		if f.Vector == nil || len(f.Columns) > 0 {
-			return refuse("features", "", "vector, and no columns, for format %s", s.Events.Format)
+			return refuse("features", "", "vector, and no columns, for format %s", events.Format)
 		}
 		if err := f.Vector.validate("features.vector"); err != nil {
 			return err
 		}
 	} else {
 		if f.Vector != nil || len(f.Columns) == 0 {
-			return refuse("features", "", "columns, and no vector, for format %s", s.Events.Format)
+			return refuse("features", "", "columns, and no vector, for format %s", events.Format)
 		}
-		if err := s.validateColumns(); err != nil {
+		if err := f.validateColumns(events); err != nil {
 			return err
 		}
 	}
@@ -49,14 +49,14 @@ func (s *Spec) validateFeatures() error {
 	return f.validateScales()
 }
 
-func (s *Spec) validateColumns() error {
+func (f *Features) validateColumns(events Events) error {
 	total := 0
-	for i := range s.Features.Columns {
-		c := &s.Features.Columns[i]
+	for i := range f.Columns {
+		c := &f.Columns[i]
 		path := fmt.Sprintf("features.columns.%d", i)
 		// Twice is not too often: once as a number, once by indicators.
 		var before []string
-		for _, other := range s.Features.Columns[:i] {
+		for _, other := range f.Columns[:i] {
 			if other.Kind.Number() == c.Kind.Number() {
 				before = append(before, other.Name)
 			}
@@ -68,19 +68,19 @@ func (s *Spec) validateColumns() error {
 			return err
 		}
 		if c.Field != "" {
-			if err := s.validatePresent(path+".field", c.Field); err != nil {
+			if err := events.validatePresent(path+".field", c.Field); err != nil {
 				return err
 			}
-			if err := s.validatePresent(path+".over", cmp.Or(c.Over, c.Field)); err != nil {
+			if err := events.validatePresent(path+".over", cmp.Or(c.Over, c.Field)); err != nil {
 				return err
 			}
 		} else if c.Kind != OneHot {
-			if err := s.validatePresent(path+".column", c.Name); err != nil {
+			if err := events.validatePresent(path+".column", c.Name); err != nil {
 				return err
 			}
 		}
 		for k, name := range c.Columns {
-			if err := s.validateMember(fmt.Sprintf("%s.columns.%d", path, k), c, k, name); err != nil {
+			if err := f.validateMember(fmt.Sprintf("%s.columns.%d", path, k), c, k, name, events); err != nil {
 				return err
 			}
 		}
@@ -92,25 +92,17 @@ func (s *Spec) validateColumns() error {
 }
 
 // validateMember refuses a field of a group that is no field, or that is used elsewhere, except as a number.
-func (s *Spec) validateMember(path string, group *Column, at int, name string) error {
+func (f *Features) validateMember(path string, group *Column, at int, name string, events Events) error {
 	before := slices.Clone(group.Columns[:at])
-	for i := range s.Features.Columns {
-		if other := &s.Features.Columns[i]; other != group && !other.Kind.Number() {
+	for i := range f.Columns {
+		if other := &f.Columns[i]; other != group && !other.Kind.Number() {
 			before = append(before, other.Fields()...)
 		}
 	}
 	if err := validateColumnName(path, name, before); err != nil {
 		return err
 	}
-	return s.validatePresent(path, name)
-}
-
-// validatePresent refuses a column that a csv file without header does not have.
-func (s *Spec) validatePresent(path, name string) error {
-	if len(s.Events.Columns) > 0 && !slices.Contains(s.Events.Columns, name) {
-		return refuse(path, name, "one of events.columns")
-	}
-	return nil
+	return events.validatePresent(path, name)
 }
 
 func validateColumnName(path, name string, before []string) error {

@@ -143,9 +143,8 @@ func ofSource(s *Source) []Coordinate {
 // vectorName names a value of a vector. Indices count from 1, as in the data.
 func vectorName(at int) string { return "x" + strconv.Itoa(at+1) }
 
-func (m *FeatureMap) ofVector() []Coordinate {
-	out := make([]Coordinate, m.vector.dimension)
-	s := m.vector.source
+func (m *vectorMap) coordinates() []Coordinate {
+	out, s := make([]Coordinate, m.dimension), m.source
 	for i := range out {
 		out[i] = Coordinate{Name: vectorName(i), Kind: string(s.Kind), Min: s.Min, Max: s.Max, Factor: s.Factor,
 			Offset:  s.Offset,
@@ -154,13 +153,13 @@ func (m *FeatureMap) ofVector() []Coordinate {
 	return out
 }
 
-func (m *FeatureMap) ofCross(c *cross) []Coordinate {
-	sources, columns := m.sources(c.inputs)
+func (all inputs) ofCross(c *cross) []Coordinate {
+	sources, columns := all.sources(c.inputs)
 	names := make([]string, len(sources))
 	begin, number, low, high := "", "", 0.0, 1.0
 	var scaled *Source
 	if c.number != none {
-		in := &m.inputs[c.number]
+		in := &all[c.number]
 		bounds := in.affine.bounds()
 		scaled, number, low, high = in.Source, in.Column, min(0, bounds[0]), max(0, bounds[1])
 		begin = quoteName(number) + "*"
@@ -194,13 +193,13 @@ func (m *FeatureMap) ofCross(c *cross) []Coordinate {
 	return out
 }
 
-func (m *FeatureMap) ofProduct(inputs []int) Coordinate {
-	sources, columns := m.sources(inputs)
+func (all inputs) ofProduct(product []int) Coordinate {
+	sources, columns := all.sources(product)
 	c := Coordinate{Kind: Product, Min: 1, Max: 1, Factor: 1, Sources: sources, Derived: &Derived{Columns: columns}}
 	var names []string
-	for i := 0; i < len(inputs); {
+	for i := 0; i < len(product); {
 		power := 1
-		for i+power < len(inputs) && inputs[i+power] == inputs[i] {
+		for i+power < len(product) && product[i+power] == product[i] {
 			power++
 		}
 		name := quoteName(columns[i])
@@ -209,7 +208,7 @@ func (m *FeatureMap) ofProduct(inputs []int) Coordinate {
 		}
 		names = append(names, name)
 		i += power
-		c.Min, c.Max = powerRange(m.inputs[inputs[i-1]].affine.bounds(), power, c.Min, c.Max)
+		c.Min, c.Max = powerRange(all[product[i-1]].affine.bounds(), power, c.Min, c.Max)
 	}
 	c.Name = strings.Join(names, "*")
 	return c
@@ -230,12 +229,7 @@ func powerRange(x [2]float64, power int, low, high float64) (float64, float64) {
 	return slices.Min(ends[:]), slices.Max(ends[:])
 }
 
-func (m *FeatureMap) ofFourier() []Coordinate {
-	f := m.fourier
-	sources, columns := []*Source{m.vectorSource()}, []string(nil)
-	if m.vector == nil {
-		sources, columns = m.sources(f.inputs)
-	}
+func (f *fourierMap) coordinates(sources []*Source, columns []string) []Coordinate {
 	n := len(f.frequencies) / len(f.phases)
 	out := make([]Coordinate, len(f.phases))
 	for i := range out {
@@ -244,20 +238,4 @@ func (m *FeatureMap) ofFourier() []Coordinate {
 			Sources: sources, Derived: &Derived{Columns: columns, Frequencies: f.frequencies[i*n : (i+1)*n], Phase: f.phases[i]}}
 	}
 	return out
-}
-
-func (m *FeatureMap) vectorSource() *Source {
-	if m.vector == nil {
-		return nil
-	}
-	return m.vector.source
-}
-
-// sources returns the sources of inputs and the names of their columns.
-func (m *FeatureMap) sources(inputs []int) (sources []*Source, columns []string) {
-	for _, i := range inputs {
-		sources = append(sources, m.inputs[i].Source)
-		columns = append(columns, m.inputs[i].Column)
-	}
-	return sources, columns
 }

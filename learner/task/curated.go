@@ -3,19 +3,23 @@ package task
 import "github.com/panlearn/panlearn/learner/schedule"
 
 // Curated reports whether the task's method runs in one process that has all rows.
-func (s *Spec) Curated() bool { return schedule.OnePlace(s.Schedule.Algorithm) != nil }
+func (s *Spec) Curated() bool { return s.Schedule.curated() }
+
+func (c Schedule) curated() bool { return schedule.OnePlace(c.Algorithm) != nil }
 
 // notCurated refuses such a method where rows are in many places.
-func (s *Spec) notCurated() error {
-	return refuse("schedule.algorithm", s.Schedule.Algorithm, "a method of many places here: it is %v",
-		schedule.OnePlace(s.Schedule.Algorithm))
+func (c Schedule) notCurated() error {
+	return refuse("schedule.algorithm", c.Algorithm, "a method of many places here: it is %v",
+		schedule.OnePlace(c.Algorithm))
 }
 
-// validateCurated refuses what does not go with such a method.
+// validateCurated refuses what does not go with such a method where the task has one.
 func (s *Spec) validateCurated() error {
 	switch {
+	case !s.Curated():
+		return nil
 	case s.Silo == nil || s.Silo.Count != 1 || !s.Local():
-		return s.notCurated()
+		return s.Schedule.notCurated()
 	case s.Schedule.Interactive:
 		return refuse("schedule.interactive", true, "nothing with schedule.algorithm %s, which has no rounds",
 			s.Schedule.Algorithm)

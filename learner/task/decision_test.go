@@ -70,7 +70,7 @@ func TestLabelsThatAreRefused(t *testing.T) {
 func TestPredict(t *testing.T) {
 	binary := mustCompile(t, mustParse(t, plain))
 	for score, class := range map[float64]float64{2: 1, 1e-300: 1, 0: -1, -3: -1} {
-		if got := binary.Predict([]float64{score}); got != class || binary.decide(score) != class {
+		if got := binary.Predict([]float64{score}); got != class || decide(binary, score) != class {
 			t.Errorf("score %v: class %v, want %v", score, got, class)
 		}
 	}
@@ -105,7 +105,7 @@ func TestPredict(t *testing.T) {
 	// Predictions stay in the declared range, scores do not.
 	number := mustCompile(t, mustParse(t, regression))
 	for score, want := range map[float64][2]float64{0.5: {7.5, 7.5}, 1.5: {10, 12.5}, -3: {0, -10}} {
-		if got := [2]float64{number.decide(score), number.InUnits(score)}; got != want {
+		if got := [2]float64{decide(number, score), number.InUnits(score)}; got != want {
 			t.Errorf("score %v: %v, want %v", score, got, want)
 		}
 	}
@@ -171,4 +171,4 @@ func TestSets(t *testing.T) {
 }
 
 // decide is like Predict, for a loss of one score.
-func (m *FeatureMap) decide(score float64) float64 { return m.Predict([]float64{score}) }
+func decide(m *FeatureMap, score float64) float64 { return m.Predict([]float64{score}) }

@@ -26,7 +26,7 @@ func (m *FeatureMap) Decoy() Row {
 		}
 		if len(in.Marks) > 0 {
 			for _, f := range in.fields {
-				row.Fields[f] = mostMarked(m.marks(f))
+				row.Fields[f] = mostMarked(m.inputs.marks(f))
 			}
 		}
 		switch in.Kind {
@@ -48,10 +48,10 @@ func (m *FeatureMap) Decoy() Row {
 }
 
 // marks returns the marks that all inputs of a field leave out: a field may be listed again with others, or none.
-func (m *FeatureMap) marks(field int) (shared []string) {
+func (all inputs) marks(field int) (shared []string) {
 	first := true
-	for i := range m.inputs {
-		in := &m.inputs[i]
+	for i := range all {
+		in := &all[i]
 		if !slices.Contains(in.fields, field) {
 			continue
 		}

@@ -45,7 +45,7 @@ func stretch(s *Spec, r *rand.Rand) {
 			c.Max = c.Min + math.Abs(far(100))
 		}
 	}
-	if l := &s.Label; s.traits().Labels == convex.Numbers && r.IntN(2) == 0 {
+	if l := &s.Label; s.Model.traits().Labels == convex.Numbers && r.IntN(2) == 0 {
 		l.Min = far(100)
 		if l.Max = l.Min + math.Abs(far(100)); l.Scale == Log {
 			l.Unit = math.Abs(far(100))

@@ -13,7 +13,7 @@ import (
 type FeatureMap struct {
 	schema     Schema
 	vector     *vectorMap // libsvm, idx
-	inputs     []input    // csv, jsonl, parquet
+	inputs     inputs     // csv, jsonl, parquet
 	crosses    []cross
 	products   [][]int // of inputs
 	fourier    *fourierMap
@@ -39,9 +39,9 @@ func (s *Spec) Compile() (*FeatureMap, error) {
 	if s.Features.unread() {
 		return nil, s.Features.Public.absent()
 	}
-	m := &FeatureMap{schema: s.Schema(), label: compileLabel(s), intercept: s.Intercept, longest: s.featureBound(),
-		scoreBound: s.Model.ScoreBound}
-	m.shrinks = m.longest < s.declaredBound()
+	m := &FeatureMap{schema: s.Schema(), label: compileLabel(s), intercept: s.Intercept,
+		longest: s.Features.bound(s.NormBound), scoreBound: s.Model.ScoreBound}
+	m.shrinks = m.longest < s.Features.declaredBound()
 	if m.bound = convex.Norm([]float64{m.longest, m.intercept}); !m.shrinks {
 		// Not by way of the root: rounding is monotone, so no row within the declared bounds is above what the same sum of
 		// theirs is.
@@ -50,7 +50,7 @@ func (s *Spec) Compile() (*FeatureMap, error) {
 	if v := s.Features.Vector; v != nil {
 		m.vector = newVectorMap(v)
 		if m.dense = v.Hidden; !v.Hidden {
-			m.coordinate = m.ofVector()
+			m.coordinate = m.vector.coordinates()
 		}
 	} else {
 		m.compileColumns(s.Features.Columns)
@@ -106,47 +106,41 @@ func (m *FeatureMap) compileColumns(columns []Column) {
 }
 
 func (m *FeatureMap) compileDerived(f *Features) {
-	find := func(names []string, number bool) (out []int) {
-		for _, name := range names {
-			out = append(out, slices.IndexFunc(m.inputs, func(in input) bool {
-				return in.Column == name && in.Kind.Number() == number
-			}))
-		}
-		return out
-	}
 	for _, x := range f.Crosses {
-		c := cross{first: len(m.coordinate), inputs: find(x.Columns, false), buckets: x.Buckets, number: none,
+		c := cross{first: len(m.coordinate), inputs: m.inputs.find(x.Columns, false), buckets: x.Buckets, number: none,
 			seed: hashSeed(x.Columns...)}
 		if x.Number != "" {
-			c.number = find([]string{x.Number}, true)[0]
+			c.number = m.inputs.find([]string{x.Number}, true)[0]
 		}
 		for _, in := range c.inputs {
 			c.widths = append(c.widths, m.inputs[in].Positions())
 		}
 		m.crosses = append(m.crosses, c)
-		m.coordinate = append(m.coordinate, m.ofCross(&c)...)
+		m.coordinate = append(m.coordinate, m.inputs.ofCross(&c)...)
 		m.dense = false
 		m.most++
 	}
 	if p := f.Polynomial; p != nil {
-		inputs := find(p.Columns, true)
+		inputs := m.inputs.find(p.Columns, true)
 		for _, product := range products(len(inputs), p.Degree) {
 			for i, at := range product {
 				product[i] = inputs[at]
 			}
 			m.products = append(m.products, product)
-			m.coordinate = append(m.coordinate, m.ofProduct(product))
+			m.coordinate = append(m.coordinate, m.inputs.ofProduct(product))
 			m.most++
 		}
 	}
 	if r := f.Fourier; r != nil {
-		n := len(r.Columns)
+		at := m.inputs.find(r.Columns, true)
+		sources, columns := m.inputs.sources(at)
+		n := len(at)
 		if m.vector != nil {
-			n = m.vector.dimension
+			sources, n = []*Source{m.vector.source}, m.vector.dimension
 		}
 		m.fourier = newFourierMap(r, n)
-		m.fourier.inputs = find(r.Columns, true)
-		m.coordinate = append(m.coordinate, m.ofFourier()...)
+		m.fourier.inputs = at
+		m.coordinate = append(m.coordinate, m.fourier.coordinates(sources, columns)...)
 		m.most += r.Dimension
 	}
 }

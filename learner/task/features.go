@@ -183,3 +183,26 @@ type precondition struct {
 	// Damping > 0 keeps rare coordinates from growing without bound.
 	Damping float64 `json:"damping"`
 }
+
+func (f *Features) setDefaults() {
+	if v := f.Vector; v != nil {
+		if or(&v.Kind, Numeric); v.Kind == Numeric {
+			or(&v.Scale, Raw)
+		}
+		or(&v.MaxNonzeros, v.Dimension)
+	}
+	for i := range f.Columns {
+		c := &f.Columns[i]
+		switch c.Kind {
+		case Numeric:
+			if or(&c.Scale, Symmetric); c.Scale == Standard || c.Scale == Log {
+				or(&c.Clip, 3)
+			}
+		case Text:
+			or(&c.Words, defaultWords)
+		case Categorical:
+			or(&c.Unknown, Invalid)
+		}
+		c.Missing.setDefaults(c)
+	}
+}

@@ -52,11 +52,11 @@ func drawSpec(t *rapid.T) *Spec {
 	drawLabel(t, s)
 	s.SetDefaults()
 	drawDerived(t, &s.Features)
-	if s.traits().Labels == convex.Numbers && s.Label.Scale != Log && s.Public() != nil && s.Public().Offset != nil {
+	if s.Model.traits().Labels == convex.Numbers && s.Label.Scale != Log && s.Public() != nil && s.Public().Offset != nil {
 		s.Label.Offset = rapid.Bool().Draw(t, "offset")
 	}
 	if rapid.Bool().Draw(t, "bounded") {
-		s.NormBound = s.declaredBound() * rapid.Float64Range(0.1, 1).Draw(t, "norm bound")
+		s.NormBound = s.Features.declaredBound() * rapid.Float64Range(0.1, 1).Draw(t, "norm bound")
 	}
 	return s
 }
@@ -115,7 +115,7 @@ func drawSchedule(t *rapid.T, m Model) Schedule {
 }
 
 func drawLabel(t *rapid.T, s *Spec) {
-	switch s.traits().Labels {
+	switch s.Model.traits().Labels {
 	case convex.TwoClasses:
 		s.Label.Positive, s.Label.Negative = []string{"1", ">50K"}, []string{"-1"}
 	case convex.ManyClasses:
@@ -310,7 +310,7 @@ func drawRow(t *rapid.T, s *Spec, inside bool) Row {
 	}
 	text := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 	row := Row{Line: 1, Label: "1"}
-	switch s.traits().Labels {
+	switch s.Model.traits().Labels {
 	case convex.ManyClasses:
 		row.Label = rapid.SampledFrom(s.Label.Classes).Draw(t, "class")
 	case convex.Counts:

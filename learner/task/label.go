@@ -15,28 +15,28 @@ var labelWords = [...]string{convex.TwoClasses: "one of two classes, in positive
 	convex.ManyClasses: "one of several classes, in classes",
 	convex.Numbers:     "numbers, from min to max", convex.Counts: "counts, up to max"}
 
-func (s *Spec) validateLabel() error {
-	l := s.Label
-	if s.Events.Format.Vectors() {
+// validate refuses a label that is contradictory or out of range, that events do not have, or that the loss is not of.
+func (l *Label) validate(events Events, features *Features, loss string) error {
+	if events.Format.Vectors() {
 		if l.Column != "" {
-			return refuse("label.column", l.Column, "nothing: %s has a place for the label", s.Events.Format)
+			return refuse("label.column", l.Column, "nothing: %s has a place for the label", events.Format)
 		}
 	} else {
-		var features []string
-		for _, c := range s.Features.Columns {
-			features = append(features, c.Fields()...)
+		var taken []string
+		for _, c := range features.Columns {
+			taken = append(taken, c.Fields()...)
 		}
-		if slices.Contains(features, l.Column) {
+		if slices.Contains(taken, l.Column) {
 			return refuse("label.column", l.Column, "a column that is not a feature")
 		}
 		if err := validateColumnName("label.column", l.Column, nil); err != nil {
 			return err
 		}
-		if err := s.validatePresent("label.column", l.Column); err != nil {
+		if err := events.validatePresent("label.column", l.Column); err != nil {
 			return err
 		}
 	}
-	kind := s.traits().Labels
+	kind := convex.TraitsOf(loss).Labels
 	for _, key := range [...]struct {
 		path    string
 		given   bool
@@ -54,7 +54,7 @@ func (s *Spec) validateLabel() error {
 		{"label.unit", l.Unit != 0, l.Unit, kind == convex.Numbers},
 	} {
 		if key.given && !key.belongs {
-			return refuse(key.path, key.value, "nothing for loss %s: its labels are %s", s.Model.Loss, labelWords[kind])
+			return refuse(key.path, key.value, "nothing for loss %s: its labels are %s", loss, labelWords[kind])
 		}
 	}
 	if err := validateMarks("label", l.Marks); err != nil {
@@ -78,7 +78,7 @@ func (s *Spec) validateLabel() error {
 		return err
 	}
 	if l.Offset {
-		if err := s.validateOffset(); err != nil {
+		if err := l.validateOffset(features); err != nil {
 			return err
 		}
 	}
@@ -137,7 +137,7 @@ type labelMap struct {
 
 func compileLabel(s *Spec) labelMap {
 	l := s.Label
-	m := labelMap{column: l.Column, kind: s.traits().Labels, classes: make(map[string]float64)}
+	m := labelMap{column: l.Column, kind: s.Model.traits().Labels, classes: make(map[string]float64)}
 	if m.column == "" {
 		m.column = "label"
 	}

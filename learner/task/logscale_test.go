@@ -73,12 +73,12 @@ func TestLogOfLabels(t *testing.T) {
 		if got := m.Target(e.Label); math.Abs(got-inside) > 1e-9 {
 			t.Errorf("%v: the target is %v", y, got)
 		}
-		if got := m.decide(e.Label); math.Abs(got-inside) > 1e-9 || got < -10 || got > 1000 {
+		if got := decide(m, e.Label); math.Abs(got-inside) > 1e-9 || got < -10 || got > 1000 {
 			t.Errorf("%v: predicted as %v", y, got)
 		}
 	}
 	for score, want := range map[float64]float64{-9: -10, 9: 1000, 1e6: 1000} {
-		if got := m.decide(score); got != want {
+		if got := decide(m, score); got != want {
 			t.Errorf("a score of %v predicts %v, want %v", score, got, want)
 		}
 	}

@@ -82,42 +82,42 @@ type Model struct {
 }
 
 // traits returns the loss's row of the table of losses; of an unknown loss, one of two classes.
-func (s *Spec) traits() convex.Traits { return convex.TraitsOf(s.Model.Loss) }
+func (m Model) traits() convex.Traits { return convex.TraitsOf(m.Loss) }
 
 // Classification reports whether the label is a class, which follows from the loss.
-func (s *Spec) Classification() bool { return s.traits().Labels.Classes() }
+func (s *Spec) Classification() bool { return s.Model.traits().Labels.Classes() }
 
 // Loss returns the declared loss with its parameters.
 func (s *Spec) Loss() (convex.Loss, error) {
-	loss, err := s.lossDeclaration().New()
+	loss, err := s.Model.declaration(s.Label).New()
 	if err != nil {
 		return nil, fmt.Errorf("task: model: %w", err)
 	}
 	return loss, nil
 }
 
-func (s *Spec) lossDeclaration() convex.Declaration {
-	m := s.Model
+// declaration returns the declaration of the loss, of which the label has a part.
+func (m Model) declaration(label Label) convex.Declaration {
 	d := convex.Declaration{Name: m.Loss, Level: m.Level, Width: m.Width, ScoreBound: m.ScoreBound,
 		ClassWeights: m.ClassWeights, LabelNoise: m.LabelNoise}
-	switch s.traits().Labels {
+	switch m.traits().Labels {
 	case convex.ManyClasses:
-		d.Classes = len(s.Label.Classes)
+		d.Classes = len(label.Classes)
 	case convex.Counts:
-		d.MaxCount = s.Label.Max
+		d.MaxCount = label.Max
 	}
 	return d
 }
 
 // SetDeclaration returns the declared constraint set, for any number of parameters. A practical plan needs no radius
 // of a ball: it is then one of radius convex.MaxScale.
-func (s *Spec) SetDeclaration() convex.SetDeclaration {
-	if m := s.Model; s.practical() && m.Radius == 0 && m.Min == 0 && m.Max == 0 {
-		if m.Set == "ball" || m.Set == "nonnegative" {
-			return convex.SetDeclaration{Kind: m.Set, Radius: convex.MaxScale}
-		}
+func (s *Spec) SetDeclaration() convex.SetDeclaration { return s.Model.set(s.Schedule.practical()) }
+
+func (m Model) set(practical bool) convex.SetDeclaration {
+	if practical && m.Radius == 0 && m.Min == 0 && m.Max == 0 && (m.Set == "ball" || m.Set == "nonnegative") {
+		return convex.SetDeclaration{Kind: m.Set, Radius: convex.MaxScale}
 	}
-	return convex.SetDeclaration{Kind: s.Model.Set, Radius: s.Model.Radius, Min: s.Model.Min, Max: s.Model.Max}
+	return convex.SetDeclaration{Kind: m.Set, Radius: m.Radius, Min: m.Min, Max: m.Max}
 }
 
 // Set returns the declared constraint set for that many parameters, as convex.Loss.Parameters counts them.
@@ -131,7 +131,7 @@ func (s *Spec) Set(parameters int) (convex.Set, error) {
 
 // ClipNorm bounds the gradient in a report: 1, the unit of the clip that rounds announce, in a practical plan.
 func (s *Spec) ClipNorm() float64 {
-	if s.practical() {
+	if s.Schedule.practical() {
 		return 1
 	}
 	return s.Model.ClipNorm
@@ -140,13 +140,13 @@ func (s *Spec) ClipNorm() float64 {
 // Practical returns the problem from which the frame and the steps of a practical plan are made; nil for a
 // proved plan. features is the compiled declaration.
 func (s *Spec) Practical(features *FeatureMap) *practical.Problem {
-	if !s.practical() {
+	if !s.Schedule.practical() {
 		return nil
 	}
-	out := &practical.Problem{Loss: s.lossDeclaration(), Features: s.Features.width(), Indicators: features.indicators(),
-		Bound: s.featureBound(), Intercept: s.Intercept, Clip: s.Model.ClipNorm, Ridge: s.Model.Ridge,
-		Set:   s.SetDeclaration(),
-		Users: uint64(s.Schedule.Users), Interactive: s.Schedule.Interactive, Continuous: s.Schedule.Continuous != ""}
+	out := &practical.Problem{Loss: s.Model.declaration(s.Label), Features: s.Features.width(),
+		Indicators: features.indicators(), Bound: s.Features.bound(s.NormBound), Intercept: s.Intercept,
+		Clip: s.Model.ClipNorm, Ridge: s.Model.Ridge, Set: s.SetDeclaration(), Users: uint64(s.Schedule.Users),
+		Interactive: s.Schedule.Interactive, Continuous: s.Schedule.Continuous != ""}
 	if !s.Classification() {
 		out.LabelLow, out.LabelHigh = slices.Min(features.Labels()), slices.Max(features.Labels())
 	}
@@ -156,12 +156,13 @@ func (s *Spec) Practical(features *FeatureMap) *practical.Problem {
 	return out
 }
 
-func (s *Spec) validateModel() error {
-	m := s.Model
+// validate refuses a model that is contradictory or out of range; practical reports whether the plan is a practical
+// one.
+func (m Model) validate(label Label, practical bool) error {
 	if err := oneOf("model.loss", m.Loss, convex.LossNames()...); err != nil {
 		return err
 	}
-	d := s.lossDeclaration()
+	d := m.declaration(label)
 	if d.Classes > 0 {
 		d.ClassWeights = nil // validateLoss counts them, once the label is known to be sound
 	}
@@ -171,7 +172,7 @@ func (s *Spec) validateModel() error {
 	if err := oneOf("model.set", m.Set, convex.SetKinds()...); err != nil {
 		return err
 	}
-	if _, err := s.SetDeclaration().New(1); err != nil {
+	if _, err := m.set(practical).New(1); err != nil {
 		return refuseParameter(err)
 	}
 	if m.Ridge < 0 {
@@ -180,21 +181,22 @@ func (s *Spec) validateModel() error {
 	if m.Smoothness < 0 {
 		return refuse("model.smoothness", m.Smoothness, "a number > 0, or 0 for that of one event")
 	}
-	if m.Smoothness > 0 && !s.traits().Smooth {
+	if m.Smoothness > 0 && !m.traits().Smooth {
 		return refuse("model.smoothness", m.Smoothness, "nothing for loss %s, which is not smooth", m.Loss)
 	}
-	if m.ClipNorm < 0 || m.ClipNorm == 0 && !s.practical() {
+	if m.ClipNorm < 0 || m.ClipNorm == 0 && !practical {
 		return refuse("model.clip_norm", m.ClipNorm, "a number > 0")
 	}
 	return nil
 }
 
-// validateLoss refuses what is left to the loss itself, once model and label are known to be sound one by one.
-func (s *Spec) validateLoss() error {
-	if _, err := s.lossDeclaration().New(); err != nil {
+// validateLoss refuses what is left to the loss itself, once model and label are known to be sound one by one. d is the
+// length of a feature vector, intercept included.
+func (m Model) validateLoss(label Label, d int) error {
+	if _, err := m.declaration(label).New(); err != nil {
 		return refuseParameter(err)
 	}
-	if d, classes := s.dimension(), len(s.Label.Classes); classes > 2 && d > maxDimension/classes {
+	if classes := len(label.Classes); classes > 2 && d > maxDimension/classes {
 		return refuse("label.classes", fmt.Sprintf("%d labels", classes), "at most %d parameters in all, with %d features",
 			maxDimension, d)
 	}

@@ -36,9 +36,8 @@ func (s *Spec) OneOperator() bool { return s.Privacy.Operators != nil && s.Priva
 func (s *Spec) Split() bool { return s.Privacy.Trust == accounting.Split }
 
 // validateSplit refuses what means nothing where reports are shared between two operators, and operators elsewhere.
-func (s *Spec) validateSplit() error {
-	p := s.Privacy
-	if !s.Split() {
+func (p Privacy) validateSplit() error {
+	if p.Trust != accounting.Split {
 		if p.Operators != nil {
 			return refuse("privacy.operators", p.Operators.Leader, "nothing under trust %s: it has one operator", p.Trust)
 		}

@@ -55,7 +55,7 @@ func Parse(data []byte, sets []string) (*Spec, error) {
 	}
 	s, err := declared(root)
 	if err == nil && s.Curated() { // of one silo, as those of LoadTogether
-		return nil, s.notCurated()
+		return nil, s.Schedule.notCurated()
 	}
 	return s, err
 }

@@ -301,9 +301,8 @@ func (w *writer) vectorInputs(row Row, scaled, asked []float64) {
 }
 
 // validateOffset refuses an offset that no public model has.
-func (s *Spec) validateOffset() error {
-	f := &s.Features
-	if s.Label.Scale == Log {
+func (l *Label) validateOffset(f *Features) error {
+	if l.Scale == Log {
 		return refuse("label.offset", true, "false with scale log: an offset is in the units of the label")
 	}
 	if f.Public == nil || !f.unread() && f.Public.model.Offset == nil {

@@ -44,11 +44,11 @@ type Schedule struct {
 }
 
 // Longest returns the longest deadline of a round: Stale, or by default 24h, or Deadline where that is longer.
-func (s Schedule) Longest() Duration {
-	if s.Stale == 0 {
-		return max(s.Deadline, Duration(24*time.Hour))
+func (c Schedule) Longest() Duration {
+	if c.Stale == 0 {
+		return max(c.Deadline, Duration(24*time.Hour))
 	}
-	return s.Stale
+	return c.Stale
 }
 
 // prox declares how a silo answers a round of prox. Zeros are left to the planner.
@@ -64,12 +64,12 @@ type Rounds struct {
 	Max int `json:"max"` // 0: planned
 }
 
-func (s *Spec) validateSchedule() error {
-	c := s.Schedule
+// validate refuses a schedule that is contradictory, out of range, or not for the task's properties.
+func (c Schedule) validate(task schedule.Case) error {
 	if c.Users < 1 || c.Users > maxUsers {
 		return refuse("schedule.users", c.Users, "a whole number from 1 to %d", maxUsers)
 	}
-	if err := s.validateAlgorithm(); err != nil {
+	if err := c.validateAlgorithm(task); err != nil {
 		return err
 	}
 	if c.Cohort < 0 || c.Cohort > c.Users {
@@ -96,7 +96,7 @@ func (s *Spec) validateSchedule() error {
 		}
 	}
 	switch {
-	case c.FirstCohort != 0 && !s.practical():
+	case c.FirstCohort != 0 && !c.practical():
 		return refuse("schedule.first_cohort", c.FirstCohort, "nothing in a proved plan")
 	case c.FirstCohort < 0 || c.FirstCohort >= c.Users:
 		return refuse("schedule.first_cohort", c.FirstCohort,
@@ -119,20 +119,17 @@ func (s *Spec) validateSchedule() error {
 }
 
 // validatePlan refuses words that name no plan. It comes before what a kind of plan needs.
-func (s *Spec) validatePlan() error {
-	c := s.Schedule
-	if s.Curated() {
-		if err := s.validateCurated(); err != nil {
+func (c Schedule) validatePlan() error {
+	if !c.curated() {
+		names := append([]string{schedule.Auto}, schedule.Names()...)
+		if err := oneOf("schedule.algorithm", c.Algorithm, names...); err != nil {
 			return err
 		}
-	} else if err := oneOf("schedule.algorithm", c.Algorithm, append([]string{schedule.Auto},
-		schedule.Names()...)...); err != nil {
-		return err
 	}
 	if err := oneOf("schedule.plan", c.Plan, schedule.Practical, schedule.Proved); err != nil {
 		return err
 	}
-	if s.practical() && c.Algorithm != schedule.Auto {
+	if c.practical() && c.Algorithm != schedule.Auto {
 		return refuse("schedule.plan", c.Plan, "%s: %s is one of the methods that it plans", schedule.Proved, c.Algorithm)
 	}
 	return nil
@@ -142,44 +139,43 @@ func (s *Spec) validatePlan() error {
 func (s *Spec) Adaptive() bool { return s.Schedule.Continuous == schedule.Adaptive }
 
 // validateAlgorithm refuses algorithms that the loss, the trust or the rest of the schedule rule out.
-func (s *Spec) validateAlgorithm() error {
-	c := s.Schedule
+func (c Schedule) validateAlgorithm(task schedule.Case) error {
 	const path = "schedule.algorithm"
-	if ways := schedule.Continuous(s.practical()); c.Continuous != "" && !slices.Contains(ways, c.Continuous) {
-		others := strings.Join(schedule.Continuous(!s.practical()), ", ")
+	if ways := schedule.Continuous(c.practical()); c.Continuous != "" && !slices.Contains(ways, c.Continuous) {
+		others := strings.Join(schedule.Continuous(!c.practical()), ", ")
 		return refuse("schedule.continuous", c.Continuous,
 			"%s under schedule.plan %s, or nothing for a task that ends (schedule.plan %s has %s)",
 			strings.Join(ways, ", "), c.Plan, other(c.Plan), others)
 	}
-	if s.Adaptive() && s.traits().Labels == convex.Counts {
-		return refuse("model.loss", s.Model.Loss,
+	adaptive := c.Continuous == schedule.Adaptive
+	if adaptive && convex.TraitsOf(task.Loss).Labels == convex.Counts {
+		return refuse("model.loss", task.Loss,
 			"%s with label.min and label.max, or another loss of numbers, with schedule.continuous %s: steps are made for one "+
 				"curvature, and that of %s grows with the count that the model expects, so that models of streams lag and swing",
-			convex.First(convex.Numbers).Name, c.Continuous, s.Model.Loss)
+			convex.First(convex.Numbers).Name, c.Continuous, task.Loss)
 	}
-	if s.Adaptive() && c.Rounds.Max > 0 {
+	if adaptive && c.Rounds.Max > 0 {
 		return refuse("schedule.rounds.max", c.Rounds.Max, "0 with schedule.continuous %s: its rounds never end",
 			c.Continuous)
 	}
-	wanted := s.conditions()
 	if c.Interactive {
 		if c.Continuous != "" {
 			return refuse("schedule.interactive", c.Interactive, "false with schedule.continuous: its users report once")
 		}
-		if wanted.Floors != "" { // Theorem C.3 is about algorithms that see each user once
+		if task.Floors != "" { // Theorem C.3 is about algorithms that see each user once
 			return refuse("schedule.interactive", c.Interactive, "false under trust %s: an intruder would see users again",
-				s.Privacy.Trust)
+				task.Floors)
 		}
 		if m, named := schedule.Of(c.Algorithm); named && !m.Interactive && !m.Minimizers {
 			return refuse(path, c.Algorithm, "auto, prox or one of apgd and pgd, which schedule.interactive is for: %s",
 				m.Again())
 		}
 	}
-	if s.practical() || s.Curated() {
+	if c.practical() || c.curated() {
 		return nil
 	}
-	if err := wanted.Validate(c.Algorithm); err != nil {
-		others := slices.DeleteFunc(schedule.Names(), func(m string) bool { return wanted.Validate(m) != nil })
+	if err := task.Validate(c.Algorithm); err != nil {
+		others := slices.DeleteFunc(schedule.Names(), func(m string) bool { return task.Validate(m) != nil })
 		return refuse(path, c.Algorithm, "%s here: %v", strings.Join(others, " or "), err)
 	}
 	return nil
@@ -194,7 +190,7 @@ func other(plan string) string {
 }
 
 // practical reports whether the task has a practical plan.
-func (s *Spec) practical() bool { return s.Schedule.Plan == schedule.Practical }
+func (c Schedule) practical() bool { return c.Plan == schedule.Practical }
 
 // setDefaultPlan plans in practice, unless the task names one of the methods that bounds are proved of.
 func (s *Spec) setDefaultPlan() {
@@ -204,7 +200,7 @@ func (s *Spec) setDefaultPlan() {
 			c.Plan = schedule.Proved
 		}
 	}
-	if s.practical() {
+	if c.practical() {
 		or(&c.Algorithm, schedule.Auto)
 		return
 	}
@@ -214,7 +210,7 @@ func (s *Spec) setDefaultPlan() {
 
 // conditions returns the properties of the task that decide which algorithms apply.
 func (s *Spec) conditions() schedule.Case {
-	c := schedule.Case{Loss: s.Model.Loss, Smooth: s.traits().Smooth, Proximal: true, // as all declared losses are
+	c := schedule.Case{Loss: s.Model.Loss, Smooth: s.Model.traits().Smooth, Proximal: true, // as all declared losses are
 		Ridge: s.Model.Ridge > 0, Interactive: s.Schedule.Interactive, Silos: s.Silo != nil, Cohort: s.Schedule.Cohort > 0,
 		Continuous: s.Schedule.Continuous}
 	if l, err := s.Loss(); err == nil {

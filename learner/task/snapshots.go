@@ -77,8 +77,7 @@ func (s *Spec) Kept() Snapshots {
 	return of
 }
 
-func (s *Spec) validateState() error {
-	k := s.Kept()
+func (k Snapshots) validate() error {
 	if k.Keep < 1 || k.Keep > mostKept {
 		return refuse("state.snapshots.keep", k.Keep, "a whole number from 1 to %d", mostKept)
 	}

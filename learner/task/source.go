@@ -145,6 +145,28 @@ type input struct {
 	index  map[string]int // of Vocabulary
 }
 
+// inputs are the columns that features are made from, in the order of the declaration.
+type inputs []input
+
+// find returns the positions of columns by their names, of those that are read as numbers or of the others.
+func (all inputs) find(names []string, number bool) (out []int) {
+	for _, name := range names {
+		out = append(out, slices.IndexFunc(all, func(in input) bool {
+			return in.Column == name && in.Kind.Number() == number
+		}))
+	}
+	return out
+}
+
+// sources returns the sources of the inputs at the positions and the names of their columns.
+func (all inputs) sources(at []int) (sources []*Source, columns []string) {
+	for _, i := range at {
+		sources = append(sources, all[i].Source)
+		columns = append(columns, all[i].Column)
+	}
+	return sources, columns
+}
+
 // none is the position of a field that sets no indicator.
 const none = -1
 

@@ -126,8 +126,8 @@ type Silo struct {
 	Spread float64 `json:"spread,omitempty"`
 }
 
-func (s *Spec) validateEvents() error {
-	e := s.Events
+// validate refuses events that are contradictory or out of range. taken is what the task reads of a row.
+func (e Events) validate(taken Schema) error {
 	if err := oneOf("events.format", e.Format, Formats()...); err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (s *Spec) validateEvents() error {
 	if e.Format.traits().binary && e.SkipLines > 0 {
 		return refuse("events.skip_lines", e.SkipLines, "nothing: %s has no lines", e.Format)
 	}
-	if err := s.validateKey(); err != nil {
+	if err := e.validateKey(taken); err != nil {
 		return err
 	}
 	if e.Format != CSV {
@@ -169,8 +169,7 @@ func (s *Spec) validateEvents() error {
 }
 
 // validateKey refuses a key that is read for anything else, or that the format cannot have.
-func (s *Spec) validateKey() error {
-	e := s.Events
+func (e Events) validateKey(taken Schema) error {
 	if e.Key == "" {
 		return nil
 	}
@@ -180,11 +179,19 @@ func (s *Spec) validateKey() error {
 	if err := validateColumnName("events.key", e.Key, nil); err != nil {
 		return err
 	}
-	if len(e.Columns) > 0 && !slices.Contains(e.Columns, e.Key) {
-		return refuse("events.key", e.Key, "one of events.columns")
+	if err := e.validatePresent("events.key", e.Key); err != nil {
+		return err
 	}
-	if schema := s.Schema(); e.Key == schema.Label || slices.Contains(schema.Columns, e.Key) {
+	if e.Key == taken.Label || slices.Contains(taken.Columns, e.Key) {
 		return refuse("events.key", e.Key, "a column that is neither a feature nor the label")
+	}
+	return nil
+}
+
+// validatePresent refuses a column that a csv file without header does not have.
+func (e Events) validatePresent(path, name string) error {
+	if len(e.Columns) > 0 && !slices.Contains(e.Columns, name) {
+		return refuse(path, name, "one of events.columns")
 	}
 	return nil
 }
@@ -196,34 +203,15 @@ func (s *Spec) SetDefaults() {
 	if s.Events.Format == CSV {
 		or(&s.Events.Separator, ",")
 	}
-	if v := s.Features.Vector; v != nil {
-		if or(&v.Kind, Numeric); v.Kind == Numeric {
-			or(&v.Scale, Raw)
-		}
-		or(&v.MaxNonzeros, v.Dimension)
-	}
-	for i := range s.Features.Columns {
-		c := &s.Features.Columns[i]
-		switch c.Kind {
-		case Numeric:
-			if or(&c.Scale, Symmetric); c.Scale == Standard || c.Scale == Log {
-				or(&c.Clip, 3)
-			}
-		case Text:
-			or(&c.Words, defaultWords)
-		case Categorical:
-			or(&c.Unknown, Invalid)
-		}
-		c.Missing.setDefaults(c)
-	}
-	if s.traits().Labels == convex.Numbers {
+	s.Features.setDefaults()
+	if s.Model.traits().Labels == convex.Numbers {
 		or(&s.Label.Scale, Symmetric)
 	}
 	or(&s.Model.Set, convex.SetKinds()[0])
 	if s.Privacy.Unit == UnitEvent {
 		s.Privacy.Unit = "" // one spelling
 	}
-	s.setDefaultSilo()
+	s.Silo.setDefaults(&s.Privacy, &s.Schedule)
 	or(&s.Privacy.HonestFraction.Fraction, accounting.One)
 	if s.Grants == grantsNone {
 		s.Grants = "" // one spelling
@@ -239,7 +227,7 @@ func (s *Spec) SetDefaults() {
 	s.setDefaultPlan()
 	or(&s.Schedule.Deadline, Duration(60*time.Second))
 	or(&s.Schedule.Retention, Duration(7*24*time.Hour))
-	s.setDefaultValidation()
+	s.Validation = s.Validation.withDefaults(s.Schedule.Algorithm)
 }
 
 func or[T comparable](field *T, value T) {

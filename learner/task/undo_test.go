@@ -67,7 +67,7 @@ func TestUndoByHand(t *testing.T) {
 	if err != nil || !near(weights[0], 30, 1) || !near(intercept, -7.5, 1) {
 		t.Errorf("got %v, %v, %v, want 30 and -7.5", weights, intercept, err)
 	}
-	if y := m.decide(0.5); !near(y, 7.5, 1) {
+	if y := decide(m, 0.5); !near(y, 7.5, 1) {
 		t.Errorf("a score of 0.5 predicts %v, want 7.5", y)
 	}
 	if y := m.Target(-1); !near(y, 0, 1) {

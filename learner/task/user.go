@@ -29,9 +29,10 @@ func (s *Spec) UserRadius() float64 {
 	return 1 / math.Sqrt(float64(max(1, s.User.Items)))
 }
 
-func (s *Spec) validateUser() error {
-	u := s.User
-	switch s.Privacy.Unit {
+// validate refuses a person's column and limits that are contradictory or out of range, or that do not go with the unit
+// of privacy. taken is what else the task reads of a row.
+func (u *User) validate(unit string, taken Schema) error {
+	switch unit {
 	case UnitUser:
 		if u == nil || u.Column == "" {
 			return refuse("user.column", "", "the column that names the person a row is of, which privacy.unit user is about")
@@ -43,9 +44,9 @@ func (s *Spec) validateUser() error {
 		}
 		return nil
 	default:
-		return refuse("privacy.unit", s.Privacy.Unit, "user, or nothing, which is event")
+		return refuse("privacy.unit", unit, "user, or nothing, which is event")
 	}
-	if err := s.validateUserColumn(); err != nil {
+	if err := u.validateColumn(taken); err != nil {
 		return err
 	}
 	switch {
@@ -62,9 +63,9 @@ func (s *Spec) validateUser() error {
 	return nil
 }
 
-// validateUserColumn refuses a column that is read for anything else, or that the format cannot have.
-func (s *Spec) validateUserColumn() error {
-	e, name := s.Events, s.User.Column
+// validateColumn refuses a column that is read for anything else, or that the format cannot have.
+func (u *User) validateColumn(taken Schema) error {
+	e, name := taken.Events, u.Column
 	const path = "user.column"
 	if e.Format.Vectors() {
 		return refuse(path, name, "events in formats with named columns (%s): %s has none", namedFormats(), e.Format)
@@ -72,11 +73,10 @@ func (s *Spec) validateUserColumn() error {
 	if err := validateColumnName(path, name, nil); err != nil {
 		return err
 	}
-	if len(e.Columns) > 0 && !slices.Contains(e.Columns, name) {
-		return refuse(path, name, "one of events.columns")
+	if err := e.validatePresent(path, name); err != nil {
+		return err
 	}
-	schema := s.Schema()
-	if name == e.Key || name == schema.Label || slices.Contains(schema.Columns, name) {
+	if name == e.Key || name == taken.Label || slices.Contains(taken.Columns, name) {
 		return refuse(path, name, "a column that is neither a feature nor the label nor events.key")
 	}
 	return nil

@@ -42,9 +42,21 @@ func (s *Spec) Validate() error {
 		return err
 	}
 	for _, check := range []func() error{
-		s.validatePlan, s.validateEvents, s.validateFeatures, s.validateModel, s.validateLabel, s.validateLoss,
-		s.validatePrivacy, s.validateUser,
-		s.validateSilo, s.validateGrants, s.validateSchedule, s.validateBound, s.validateValidation, s.validateState,
+		s.validateCurated,
+		s.Schedule.validatePlan,
+		func() error { return s.Events.validate(s.Schema()) },
+		func() error { return s.Features.validate(s.Events) },
+		func() error { return s.Model.validate(s.Label, s.Schedule.practical()) },
+		func() error { return s.Label.validate(s.Events, &s.Features, s.Model.Loss) },
+		func() error { return s.Model.validateLoss(s.Label, s.dimension()) },
+		func() error { return s.Privacy.validate(s.Silo != nil || s.Schedule.Interactive) },
+		func() error { return s.User.validate(s.Privacy.Unit, s.Schema()) },
+		func() error { return s.Silo.validate(s.Privacy.Trust, s.Schedule) },
+		s.validateGrants,
+		func() error { return s.Schedule.validate(s.conditions()) },
+		func() error { return s.Features.validateBound(s.NormBound) },
+		s.Validation.validate,
+		s.Kept().validate,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -95,8 +107,9 @@ func validateLeaves(path string, v reflect.Value) error {
 	return nil
 }
 
-func (s *Spec) validatePrivacy() error {
-	p := s.Privacy
+// validate refuses a guarantee that is contradictory or out of range. many reports whether silos report, or users in
+// every round.
+func (p Privacy) validate(many bool) error {
 	if p.Epsilon <= 0 || p.Epsilon > accounting.MaxEpsilon {
 		return refuse("privacy.epsilon", p.Epsilon, "a number > 0 and at most %d", accounting.MaxEpsilon)
 	}
@@ -109,34 +122,16 @@ func (s *Spec) validatePrivacy() error {
 	if p.MaxBits < 0 || p.MaxBits > maxBits || (p.MaxBits == 1 && p.Trust.HasReportNoise()) {
 		return refuse("privacy.max_bits", p.MaxBits, "a whole number from 2 to %d, or 0 for no limit", maxBits)
 	}
-	if err := s.validateLocal(); err != nil {
+	if err := p.validateLocal(many); err != nil {
 		return err
 	}
 	if err := p.validateSuite(); err != nil {
 		return err
 	}
-	if err := s.validateSplit(); err != nil {
+	if err := p.validateSplit(); err != nil {
 		return err
 	}
 	return oneOf("privacy.seal", p.Seal, "hpke", "none")
-}
-
-// validateBound refuses a norm bound that no vector can reach: it would make the smoothness constant needlessly large.
-func (s *Spec) validateBound() error {
-	if s.NormBound < 0 {
-		return refuse("norm_bound", s.NormBound, "a number > 0, or 0 to have it computed")
-	}
-	if s.Features.unread() { // how many coordinates there are is not known, nor whether scales are as many
-		return nil
-	}
-	most := s.declaredBound()
-	if !(most <= maxNorm) {
-		return refuse("features", most, "bounds and scales by which the norm of an event is at most %g", maxNorm)
-	}
-	if s.NormBound > most {
-		return refuse("norm_bound", s.NormBound, "at most %v, the largest norm that the declared bounds allow", most)
-	}
-	return nil
 }
 
 func oneOf[T ~string](path string, value T, accepted ...T) error {

@@ -26,20 +26,20 @@ type validation struct {
 	LossBound float64 `json:"loss_bound,omitempty"`
 }
 
-// setDefaultValidation switches validation on where a file leaves it out, unless silos report minimisers, which
-// come alone.
-func (s *Spec) setDefaultValidation() {
-	if s.Validation == nil {
-		m, _ := schedule.Of(s.Schedule.Algorithm)
-		s.Validation = &validation{Off: m.Minimizers}
+// withDefaults returns a validation with defaults. One that a file leaves out is switched on, unless silos report
+// minimisers, which come alone.
+func (v *validation) withDefaults(algorithm string) *validation {
+	if v == nil {
+		m, _ := schedule.Of(algorithm)
+		v = &validation{Off: m.Minimizers}
 	}
-	if !s.Validation.Off {
-		or(&s.Validation.Weight, defaultValidationWeight)
+	if !v.Off {
+		or(&v.Weight, defaultValidationWeight)
 	}
+	return v
 }
 
-func (s *Spec) validateValidation() error {
-	v := s.Validation
+func (v *validation) validate() error {
 	switch {
 	case v == nil:
 		return nil
