@@ -280,7 +280,7 @@ func (s *Stage) examineShared(ctx context.Context, a *attempt) error {
 	for i := range reports[:n] {
 		d := &reports[i]
 		a.backlog.saw(d.Sequence, d.Pending, d.Came, now)
-		if a.precedes(d.Subject) {
+		if a.opener.precedes(d.Subject) {
 			f.keep(d.Ack, now)
 		} else {
 			s.acknowledge(d.Ack)
@@ -320,13 +320,13 @@ func (a *attempt) sendAll(l *link, now time.Time) error {
 			break
 		}
 		p.exchange.sends(r.N, now)
-		if err := a.sendRequest(l, r); err != nil {
+		if err := a.sendSealed(l, p.key, r); err != nil {
 			return err
 		}
 	}
 	for _, r := range p.leader.Unreplied() {
 		if p.exchange.due(r.N, now) {
-			if err := a.sendRequest(l, r); err != nil {
+			if err := a.sendSealed(l, p.key, r); err != nil {
 				return err
 			}
 		}
@@ -344,8 +344,9 @@ func (p *pairing) cuts() bool {
 	return users > 0 && (full || len(p.exchange.sent) == 0 || !p.takes())
 }
 
-func (a *attempt) sendRequest(l *link, r split.Request) error {
-	data, err := splitwire.Seal(a.Identity, a.task.Suite, a.pair.key, &r)
+// sendSealed sends a request to the holder of an HPKE key.
+func (e *environment) sendSealed(l *link, key []byte, r split.Request) error {
+	data, err := splitwire.Seal(e.Identity, e.task.Suite, key, &r)
 	if err != nil {
 		return errors.Join(errSent, err)
 	}
@@ -364,7 +365,7 @@ func (e *environment) sendPlain(l *link, message any) error {
 // sent it.
 func (a *attempt) hear(l *link, answer []byte, now time.Time) {
 	p := a.pair
-	message, ok := a.heard(answer, a.key)
+	message, ok := a.heard(answer, a.opener.key)
 	if !ok {
 		return
 	}
@@ -395,7 +396,7 @@ func (a *attempt) hear(l *link, answer []byte, now time.Time) {
 			}
 		}
 		if a.users() > users {
-			a.newest = now
+			a.term.newest = now
 		}
 	case *split.Pong:
 		if m.X != p.x {

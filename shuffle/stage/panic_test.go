@@ -67,7 +67,7 @@ func TestPanicErases(t *testing.T) {
 			}
 			r := &wire.Report{Version: stream.Version, TaskHash: w.hash[:], Ids: [][]byte{make([]byte, 16)},
 				Encapsulated: make([]byte, 32), Ciphertext: make([]byte, 64)}
-			if _, err := open.key.Open(open.context, r); !errors.Is(err, seal.ErrErased) || open.mixer.CanClose() {
+			if _, err := open.opener.key.Open(open.opener.context, r); !errors.Is(err, seal.ErrErased) || open.mixer.CanClose() {
 				t.Errorf("%s: the key opens (%v), or totals are left", name, err)
 			}
 		})

@@ -122,7 +122,7 @@ func (s *Stage) collect(ctx context.Context, todo effects) (woken bool, err erro
 	n := a.examineAll(reports)
 	now := time.Now()
 	if a.mixer.Users() > users {
-		a.newest = now
+		a.term.newest = now
 	}
 	if !s.lease.holds(now) {
 		return woken, nil
@@ -130,7 +130,7 @@ func (s *Stage) collect(ctx context.Context, todo effects) (woken bool, err erro
 	for i := range reports[:n] {
 		d := &reports[i]
 		a.backlog.saw(d.Sequence, d.Pending, d.Came, now)
-		if a.precedes(d.Subject) {
+		if a.opener.precedes(d.Subject) {
 			f.keep(d.Ack, now)
 		} else {
 			s.acknowledge(d.Ack)

@@ -60,7 +60,7 @@ func (s *Stage) publish(p phase, open *attempt, held bool) {
 	now.Places.Refused = s.served && !s.places.served()
 	if open != nil {
 		now.Round, now.Attempt, now.Users, now.Unjoined = open.round.number, open.number, open.users(), open.unjoined()
-		now.Cohort, now.Minimum, now.Deadline = open.round.mixer.Cohort, open.round.mixer.Minimum, open.deadlineAt()
+		now.Cohort, now.Minimum, now.Deadline = open.round.mixer.Cohort, open.round.mixer.Minimum, open.term.deadlineAt()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
