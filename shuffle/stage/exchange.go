@@ -137,18 +137,24 @@ func longestAnswer(plan *wire.Plan) int {
 	return most + answerRoom
 }
 
+// A dialer keeps the link to the helper's instance that was called last.
+type dialer struct {
+	*environment
+	link *link // nil: none is open
+}
+
 // dial returns the link of a helper's instance.
-func (s *Stage) dial(ctx context.Context, instance split.Instance) (*link, error) {
-	subject := s.Task.Prepare(instance)
-	if s.link != nil && s.link.subject == subject {
-		return s.link, nil
+func (d *dialer) dial(ctx context.Context, instance split.Instance) (*link, error) {
+	subject := d.Task.Prepare(instance)
+	if d.link != nil && d.link.subject == subject {
+		return d.link, nil
 	}
-	s.hangUp()
+	d.hangUp()
 	l := &link{subject: subject, answers: make(chan []byte, linked)}
 	ctx, l.close = context.WithCancel(context.WithoutCancel(ctx))
 	var err error
-	longest := longestAnswer(s.task.Plan)
-	l.send, err = s.Leader.Exchange.Exchange(ctx, subject, func(answer []byte) {
+	longest := longestAnswer(d.task.Plan)
+	l.send, err = d.Leader.Exchange.Exchange(ctx, subject, func(answer []byte) {
 		if len(answer) > longest {
 			return
 		}
@@ -161,15 +167,15 @@ func (s *Stage) dial(ctx context.Context, instance split.Instance) (*link, error
 		l.close()
 		return nil, err
 	}
-	s.link = l
+	d.link = l
 	return l, nil
 }
 
 // hangUp closes the link.
-func (s *Stage) hangUp() {
-	if s.link != nil {
-		s.link.close()
-		s.link = nil
+func (d *dialer) hangUp() {
+	if d.link != nil {
+		d.link.close()
+		d.link = nil
 	}
 }
 
@@ -177,7 +183,7 @@ func (s *Stage) hangUp() {
 // attempt; nil where none does, or nobody listens. Other answers change nothing: one that is forged, or comes again, would
 // have the finish sent again at once, without end.
 func (s *Stage) ask(ctx context.Context, todo effects) ([]byte, error) {
-	l, err := s.dial(ctx, todo.instance)
+	l, err := s.dialer.dial(ctx, todo.instance)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +236,7 @@ func (e *environment) ends(x split.Attempt, answer []byte) bool {
 func (s *Stage) collectShared(ctx context.Context, todo effects) error {
 	f, a := &s.fetcher, todo.attempt
 	p := a.pair
-	l, err := s.dial(ctx, p.instance)
+	l, err := s.dialer.dial(ctx, p.instance)
 	if err != nil {
 		return err
 	}
@@ -287,7 +293,7 @@ func (s *Stage) examineShared(ctx context.Context, a *attempt) error {
 		}
 	}
 	f.done(n)
-	s.tellFloods(now)
+	s.queue.tellFloods(now, f.redelivered)
 	return s.acknowledgeKept(ctx, now)
 }
 

@@ -22,7 +22,7 @@ func TestPanicErases(t *testing.T) {
 	for name, set := range map[string]func(c *Config, s *Stage){
 		"in Run":     func(c *Config, s *Stage) { s.Observer.Report = func(Reason) { fault() } },
 		"in a fetch": func(c *Config, s *Stage) { s.fetcher.queue = faulty{s.Reports, fault} },
-		"beside Run": func(c *Config, s *Stage) { s.caught.Do(fault) },
+		"beside Run": func(c *Config, s *Stage) { s.desk.caught.Do(fault) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, plan{cohort: 8, minimum: 1, suite: wire.Suite_SUITE_X25519, deadline: time.Hour})
