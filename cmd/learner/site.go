@@ -221,7 +221,7 @@ func (s *siteServers) tell(ctx context.Context, site *devca.Site, tokens ...stri
 	}
 	defer conn.Close()
 	for _, token := range tokens {
-		if err := conn.PushAccount(ctx, token); err != nil {
+		if err := conn.Admin().PushAccount(ctx, token); err != nil {
 			return err
 		}
 	}

@@ -105,8 +105,8 @@ type state struct {
 	last      service.Applied // of this process; Took 0 before the first
 	voids     uint64          // of this process
 	rounds    history[roundPoint]
-	since     marks         // after the newest point
-	laps      []lap         // the newest rounds
+	since     marks // after the newest point
+	laps      pace
 	void      time.Duration // that void rounds took since the newest lap
 	saved     uint64        // round of the record
 	savedAt   time.Time

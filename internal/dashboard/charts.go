@@ -9,7 +9,7 @@ import (
 
 // charts are the charts of every page, in its order, which come after those of quality. An ID is the id of the chart's
 // element, the name of its part in an event, and that of its CSV.
-var charts = [...]func(*state, By) figure{
+var charts = [...]func(drawing) figure{
 	overRounds(Chart{ID: "gradient", Title: "Gradient and noise",
 		Note: "Norm of each round's noisy mean gradient, and the norm that its privacy noise has."},
 		plot{zero: true, format: number, label: tickLabel},
@@ -26,7 +26,7 @@ var charts = [...]func(*state, By) figure{
 			}
 			return math.NaN()
 		}}),
-	func(st *state, _ By) figure { return st.reports() },
+	drawing.reports,
 	overRounds(Chart{ID: "latency", Title: "Round latency",
 		Note: "From announcing a round to committing it; of rounds that were merged, the mean."},
 		plot{zero: true, cut: true,
@@ -47,49 +47,49 @@ type line struct {
 }
 
 // overRounds makes a chart of lines over rounds.
-func overRounds(c Chart, p plot, lines ...line) func(*state, By) figure {
-	return func(st *state, by By) figure {
+func overRounds(c Chart, p plot, lines ...line) func(drawing) figure {
+	return func(d drawing) figure {
 		p := p
 		for _, l := range lines {
 			drawn := curve{name: l.name, apart: l.apart}
-			for _, r := range st.rounds.points {
+			for _, r := range d.st.rounds.points {
 				drawn.y = append(drawn.y, l.of(r))
 			}
 			p.curves = append(p.curves, drawn)
 		}
-		return st.roundFigure(c, by, p)
+		return d.roundFigure(c, p)
 	}
 }
 
 // quality returns the figures that show how good the model is, of which there are as many as the task has scores.
-func (st *state) quality(task Task, by By) []figure {
-	out := st.validation(task, by)
-	if f, streams := st.surprise(by); streams {
+func (d drawing) quality() []figure {
+	out := d.validation()
+	if f, streams := d.surprise(); streams {
 		out = append(out, f)
 	}
 	return out
 }
 
 // figures returns all figures of a page: those of quality first.
-func (st *state) figures(task Task, by By) []figure {
-	out := st.quality(task, by)
+func (d drawing) figures() []figure {
+	out := d.quality()
 	for _, of := range charts {
-		out = append(out, of(st, by))
+		out = append(out, of(d))
 	}
 	return out
 }
 
 // roundFigure returns a figure with a point for each round that was kept.
-func (st *state) roundFigure(c Chart, by By, p plot) figure {
-	points := st.rounds.points
+func (d drawing) roundFigure(c Chart, p plot) figure {
+	points := d.st.rounds.points
 	c.Empty = noRound
-	p.x, c.AxisX = abscissae(points, by, st.task.Kind)
+	p.x, c.AxisX = abscissae(points, d.by, d.st.task.Kind)
 	f := figure{Chart: c, lead: [][]string{{"round", "users", "time", "restarts_before", "attempts_reopened_before",
 		"void_rounds_before", "alarms"}}}
 	for _, r := range points {
 		p.keys = append(p.keys, float64(r.Round))
 		p.names = append(p.names, "Round "+count(r.Round))
-		p.more = append(p.more, fmt.Sprintf("%s, %s.", counted(r.Users, st.task.Counted()), clock(r.At, r.At)))
+		p.more = append(p.more, fmt.Sprintf("%s, %s.", counted(r.Users, d.st.task.Counted()), clock(r.At, r.At)))
 		p.marks = append(p.marks, r.Marks)
 		n := func(n uint64) string { return strconv.FormatUint(n, 10) }
 		f.lead = append(f.lead, []string{n(r.Round), n(r.Users), r.At.UTC().Format(time.RFC3339), n(r.Marks.Restarts),

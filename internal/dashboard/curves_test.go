@@ -22,7 +22,7 @@ import (
 func (w *scene) chartOf(t *testing.T, id string, by By) Chart {
 	t.Helper()
 	st, _ := w.look()
-	for _, f := range st.figures(w.config.Task, by) {
+	for _, f := range (drawing{&st, by}).figures() {
 		if f.ID == id {
 			return f.chart()
 		}
@@ -252,7 +252,7 @@ func TestTimeLeft(t *testing.T) {
 		t.Errorf("all steps are taken: %q", got)
 	}
 	endless := newScene()
-	endless.config.Task.Needs = nil
+	endless.task.Needs = nil
 	p := endless.progress()
 	p.Rounds = 0
 	endless.Resumed(p)
@@ -261,7 +261,7 @@ func TestTimeLeft(t *testing.T) {
 		t.Errorf("a task without end: %q", got)
 	}
 	growing := newScene() // the cohorts that are left are twice as large
-	growing.config.Task.Needs = func(steps uint64) uint64 { return 1000 * (40 - steps) }
+	growing.task.Needs = func(steps uint64) uint64 { return 1000 * (40 - steps) }
 	growing.learn(10)
 	says(growing, "Time left about 5 to 6 min")
 	for want, d := range map[string][2]time.Duration{"1 s": {0, time.Millisecond}, "40 to 80 s": {40 * time.Second,

@@ -29,7 +29,7 @@ func (p *page) download(file, kind string, format func(model.Snapshot) ([]byte, 
 func (p *page) chart(w http.ResponseWriter, r *http.Request) {
 	id, ok := strings.CutSuffix(r.PathValue("name"), ".csv")
 	st, _ := p.board.look()
-	for _, f := range st.figures(p.board.config.Task, byRounds) {
+	for _, f := range (drawing{&st, byRounds}).figures() {
 		if ok && f.ID == id {
 			attach(w, p.board.config.Task.Name+"-"+id+".csv", "text/csv; charset=utf-8")
 			_ = f.plot.csv(w, f.lead) // on an error the client has gone

@@ -25,7 +25,7 @@ func TestNumbersShowTheirError(t *testing.T) {
 	} {
 		w := newScene()
 		w.learn(3)
-		w.Board.config.Task.Classes, w.config.Task.LabelUnit = 0, c.unit
+		w.Board.task.Classes, w.task.LabelUnit = 0, c.unit
 		p := w.progress()
 		p.Baseline, p.Validation.Accuracy, p.Validation.Loss.Recent = c.baseline, nil, method.Band{Value: 0.02, High: 0.08}
 		w.Resumed(p)
@@ -40,7 +40,7 @@ func TestPageSaysThatNothingIsMeasured(t *testing.T) {
 	for _, unscored := range []bool{true, false} {
 		w := newScene()
 		w.learn(3)
-		w.Board.config.Task.Unscored = unscored
+		w.Board.task.Unscored = unscored
 		p := w.progress()
 		p.Validation = nil
 		w.Resumed(p)

@@ -104,14 +104,20 @@ func course(c curve, points []roundPoint, format func(float64) string) string {
 		format(low), format(high))
 }
 
+// A drawing makes the figures of a state, with curves over rounds along one axis.
+type drawing struct {
+	st *state
+	by By
+}
+
 // reports returns the figure of reports per second, accepted and refused.
-func (st *state) reports() figure {
-	points := st.rates.points
+func (d drawing) reports() figure {
+	points := d.st.rates.points
 	c := Chart{ID: "reports", Title: "Reports per second", Empty: "No report has been counted since this process began.",
 		Note: "Accepted and refused by the stage, as it counts messages, since this process began."}
 	switch {
-	case st.counts != nil || st.stage.asked && len(points) == 0:
-	case st.stage.asked:
+	case d.st.counts != nil || d.st.stage.asked && len(points) == 0:
+	case d.st.stage.asked:
 		c.Note = "Reports accepted and messages refused, round by round, since this process began."
 	default:
 		c.Note = "Reports accepted and messages refused, round by round: --stage-http shows them as they come."
@@ -130,7 +136,7 @@ func (st *state) reports() figure {
 	}
 	newest := points[len(points)-1].until
 	unit, name := ago(newest.Sub(points[0].until))
-	if f.AxisX = name + " ago"; st.stopped != nil {
+	if f.AxisX = name + " ago"; d.st.stopped != nil {
 		f.AxisX = name + " before the end"
 	}
 	for _, p := range points {
@@ -143,67 +149,67 @@ func (st *state) reports() figure {
 }
 
 // validation returns the figures of the scores that the task has, none if validation is off.
-func (st *state) validation(task Task, by By) (out []figure) {
-	v := st.progress.Validation
+func (d drawing) validation() (out []figure) {
+	v := d.st.progress.Validation
 	if v == nil {
 		return nil
 	}
 	about := fmt.Sprintf("on %s that the model has not learned from yet; recent rounds count most. Band: confidence %g.",
-		task.Row().Many, v.Confidence)
+		d.st.task.Row().Many, v.Confidence)
 	if v.Repeated {
 		about = fmt.Sprintf(
 			"on the same %s in all rounds of a phase, from which the model has learned. Band, about them alone: confidence %g.",
-			task.theirRows(), v.Confidence)
+			d.st.task.theirRows(), v.Confidence)
 	}
-	accuracy, loss := constants(st.progress.Baseline, task)
+	accuracy, loss := constants(d.st.progress.Baseline, d.st.task)
 	if v.Accuracy != nil {
-		out = append(out, st.scores(Chart{ID: "accuracy", Title: "Accuracy", Note: "Share of right predictions " + about}, by,
+		out = append(out, d.scores(Chart{ID: "accuracy", Title: "Accuracy", Note: "Share of right predictions " + about},
 			plot{format: percent, label: percentTick}, accuracy, func(p roundPoint) *score { return p.Accuracy }))
 	}
-	note := fmt.Sprintf("Mean loss, of one %s at most %s, %s %s", task.Row().One, number(v.LossBound), about,
-		task.Expected.text())
-	return append(out, st.scores(Chart{ID: "loss", Title: "Loss", Note: note}, by, plot{format: number, label: tickLabel},
+	note := fmt.Sprintf("Mean loss, of one %s at most %s, %s %s", d.st.task.Row().One, number(v.LossBound), about,
+		d.st.task.Expected.text())
+	return append(out, d.scores(Chart{ID: "loss", Title: "Loss", Note: note}, plot{format: number, label: tickLabel},
 		loss,
 		func(p roundPoint) *score { return p.Loss }))
 }
 
 // surprise returns the figure of how surprising each round of a stream without an end was; false if there is none.
-func (st *state) surprise(by By) (figure, bool) {
-	if st.progress.Tracking == nil {
+func (d drawing) surprise() (figure, bool) {
+	if d.st.progress.Tracking == nil {
 		return figure{}, false
 	}
 	own := curve{name: "surprise"}
-	for _, r := range st.rounds.points {
+	for _, r := range d.st.rounds.points {
 		y := math.NaN()
 		if r.Surprise != nil {
 			y = *r.Surprise
 		}
 		own.y = append(own.y, y)
 	}
-	alarm := curve{name: "alarm", y: slices.Repeat([]float64{method.Alarm}, len(st.rounds.points))}
-	t := *st.progress.Tracking
+	alarm := curve{name: "alarm", y: slices.Repeat([]float64{method.Alarm}, len(d.st.rounds.points))}
+	t := *d.st.progress.Tracking
 	note := fmt.Sprintf(
 		"By how many deviations a round was farther from the model than expected. Above the line the stream has changed. The model remembers "+
 			"about %s, and its loss is expected to be about %s above that of the best model.", counted(uint64(t.Memory),
-			st.task.Counted()), number(t.Error))
+			d.st.task.Counted()), number(t.Error))
 	if t.Cohort > 0 {
 		note += " " + strings.ToUpper(wording.NextRound(t)[:1]) + wording.NextRound(t)[1:] + "."
 	}
-	return st.roundFigure(Chart{ID: "surprise", Title: "Surprise", Note: note}, by,
+	return d.roundFigure(Chart{ID: "surprise", Title: "Surprise", Note: note},
 		plot{curves: []curve{own, alarm}, format: number, label: tickLabel}), true
 }
 
 // scores returns the figure of one score of progressive validation beside that of the best constant; of returns nil
 // for a round without the score.
-func (st *state) scores(c Chart, by By, p plot, level constant, of func(roundPoint) *score) figure {
+func (d drawing) scores(c Chart, p plot, level constant, of func(roundPoint) *score) figure {
 	c.Note += " To compare with: " + level.text(p.format)
-	if st.progress.Tracking != nil && st.progress.Baseline != nil {
-		c.Note += ", of the " + st.task.Row().Many + " of the first look"
+	if d.st.progress.Tracking != nil && d.st.progress.Baseline != nil {
+		c.Note += ", of the " + d.st.task.Row().Many + " of the first look"
 	}
 	c.Note += "."
 	band := func(name string, part func(*score) method.Band) curve {
 		out := curve{name: name}
-		for _, r := range st.rounds.points {
+		for _, r := range d.st.rounds.points {
 			b := method.Band{Value: math.NaN(), Low: math.NaN(), High: math.NaN()}
 			if s := of(r); s != nil {
 				b = part(s)
@@ -214,12 +220,13 @@ func (st *state) scores(c Chart, by By, p plot, level constant, of func(roundPoi
 	}
 	p.curves = []curve{band("recent rounds", func(s *score) method.Band { return s.Recent })}
 	if level.value != nil {
-		p.curves = append(p.curves, curve{name: level.name, y: slices.Repeat([]float64{*level.value}, len(st.rounds.points))})
+		p.curves = append(p.curves, curve{name: level.name,
+			y: slices.Repeat([]float64{*level.value}, len(d.st.rounds.points))})
 	}
 	all := band("all rounds", func(s *score) method.Band { return s.Overall })
 	all.apart = true
 	p.curves = append(p.curves, all)
-	return st.roundFigure(c, by, p)
+	return d.roundFigure(c, p)
 }
 
 // A constant is the score of the best constant prediction, or of guessing.

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/panlearn/panlearn/learner/service"
 )
 
 const (
@@ -20,14 +22,17 @@ type lap struct {
 	Users uint64        `json:"users"`
 }
 
+// A pace holds the newest rounds.
+type pace []lap
+
 // slow returns a duration that hardly any recent round exceeded: three times their 90 % quantile, plus quiet; 0 if
 // too few rounds are known.
-func (st *state) slow() time.Duration {
-	if len(st.laps) < fewest {
+func (p pace) slow() time.Duration {
+	if len(p) < fewest {
 		return 0
 	}
 	took := make([]time.Duration, 0, paced)
-	for _, l := range st.laps {
+	for _, l := range p {
 		took = append(took, l.Took)
 	}
 	slices.Sort(took)
@@ -36,18 +41,17 @@ func (st *state) slow() time.Duration {
 
 // left returns the quartiles of the time until the plan ends, if the rounds to come take as long as the recent ones,
 // user by user.
-func (st *state) left(task Task) (low, high time.Duration) {
-	p := st.progress
-	steps := float64(p.Rounds - min(p.Rounds, p.Steps))
+func (p pace) left(task Task, done service.Progress) (low, high time.Duration) {
+	steps := float64(done.Rounds - min(done.Rounds, done.Steps))
 	took := make([]float64, 0, paced)
 	users := 0.0
-	for _, l := range st.laps {
+	for _, l := range p {
 		took, users = append(took, l.Took.Seconds()), users+float64(l.Users)
 	}
 	slices.Sort(took)
 	scale := 1.0
 	if !task.Interactive && users > 0 && steps > 0 && task.Needs != nil { // cohorts may grow
-		scale = float64(task.Needs(p.Steps)) / steps / (users / float64(len(took)))
+		scale = float64(task.Needs(done.Steps)) / steps / (users / float64(len(took)))
 	}
 	quarter := func(q float64) time.Duration {
 		seconds := took[int(q*float64(len(took)-1))] * steps * scale
@@ -83,7 +87,7 @@ func span(low, high time.Duration) string {
 }
 
 // timeLeft returns the tile of the time left; false for a task without end, and after the end.
-func (st *state) timeLeft(task Task, level Level, now time.Time) (tile, bool) {
+func (st *state) timeLeft(level Level, now time.Time) (tile, bool) {
 	p, t := st.progress, tile{Name: "Time left", Value: "not known yet"}
 	switch {
 	case p.Rounds == 0 || st.stopped != nil || p.Steps >= p.Rounds:
@@ -92,10 +96,10 @@ func (st *state) timeLeft(task Task, level Level, now time.Time) (tile, bool) {
 		t.Value, t.Note = "not known", "nothing goes on"
 	case len(st.laps) < fewest:
 		t.Note = fmt.Sprintf("the pace of %d rounds tells", fewest)
-	case now.Sub(st.announced.at) > st.slow():
+	case now.Sub(st.announced.at) > st.laps.slow():
 		t.Value, t.Note = "not known", "the open round takes longer than those before it"
 	default:
-		t.Value = "about " + span(st.left(task))
+		t.Value = "about " + span(st.laps.left(st.task, p))
 		t.Note = fmt.Sprintf("at the pace of the last %d rounds, while reports keep coming", len(st.laps))
 	}
 	return t, true
@@ -103,15 +107,15 @@ func (st *state) timeLeft(task Task, level Level, now time.Time) (tile, bool) {
 
 // needed returns the tile of the users that the remaining rounds need; false for a task without end, and after the
 // end.
-func (st *state) needed(task Task) (tile, bool) {
+func (st *state) needed() (tile, bool) {
 	p := st.progress
-	if p.Rounds == 0 || st.stopped != nil || task.Needs == nil {
+	if p.Rounds == 0 || st.stopped != nil || st.task.Needs == nil {
 		return tile{}, false
 	}
-	t := tile{capital(task.Counted().Many) + " still needed", count(task.Needs(p.Steps)),
-		fmt.Sprintf("%s counted, of %s planned", count(p.Users), count(task.Users))}
-	if task.Interactive {
-		t.Note += fmt.Sprintf("; in some phases the same %s answer each round", task.Reporter().Many)
+	t := tile{capital(st.task.Counted().Many) + " still needed", count(st.task.Needs(p.Steps)),
+		fmt.Sprintf("%s counted, of %s planned", count(p.Users), count(st.task.Users))}
+	if st.task.Interactive {
+		t.Note += fmt.Sprintf("; in some phases the same %s answer each round", st.task.Reporter().Many)
 	}
 	return t, true
 }

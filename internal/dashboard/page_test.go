@@ -166,7 +166,7 @@ func TestVerdictIsNotChatty(t *testing.T) {
 func TestHostileNames(t *testing.T) {
 	w := newScene()
 	const hostile = `"><script>alert(1)</script><b a='`
-	w.names[0], w.config.Task.Name, w.config.Task.Assuming, w.config.Task.Start = hostile, hostile, hostile, "Began with "+
+	w.names[0], w.task.Name, w.task.Assuming, w.task.Start = hostile, hostile, hostile, "Began with "+
 		hostile
 	w.learn(3)
 	d := w.document(t)

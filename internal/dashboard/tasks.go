@@ -59,6 +59,6 @@ type taskRow struct {
 // Line returns the verdict on the task, in a sentence, and whether somebody has to look.
 func (b *Board) Line() (line string, wrong bool) {
 	st, now := b.look()
-	v := st.verdict(b.config.Task, now)
+	v := st.verdict(now)
 	return v.Title, v.Level == warn || v.Level == Wrong
 }

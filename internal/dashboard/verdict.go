@@ -68,15 +68,15 @@ const (
 	sectionBadModel = "how-to/runbook.md, “A bad model went out”"
 )
 
-func (st *state) verdict(task Task, now time.Time) Verdict {
-	v := st.judge(task, now)
+func (st *state) verdict(now time.Time) Verdict {
+	v := st.judge(now)
 	v.Word = levelWords[v.Level]
 	return v
 }
 
 // judge returns the first verdict that is true of these: the task ended, the broker is lost or fails, no stage works,
 // the task has not begun, publishers are refused, a clock is off, the helper is away, a round waits, it learns.
-func (st *state) judge(task Task, now time.Time) Verdict {
+func (st *state) judge(now time.Time) Verdict {
 	since := func(at time.Time) string { return "since " + clock(at, now) }
 	s := &st.stage
 	switch {
@@ -90,13 +90,13 @@ func (st *state) judge(task Task, now time.Time) Verdict {
 	case st.trouble != "":
 		return brokerFails("the learner", "learner", st.trouble, "It has failed "+since(st.troubled)+".")
 	case st.workless(now) && (s.silence != "" || s.status.Trouble == ""):
-		return st.noStage(task, now)
+		return st.noStage(now)
 	case s.asked && s.silence == "" && (s.status.Failures >= failing || s.status.Trouble != ""):
 		return st.stageFails(now)
 	case !st.resumed:
 		return Verdict{Level: Info, Title: "The task has not begun: the learner waits for the shuffle stage's key.",
 			Section: sectionWatching,
-			Do:      fmt.Sprintf("Start ingest shuffle --task %s.", task.Name)}
+			Do:      fmt.Sprintf("Start ingest shuffle --task %s.", st.task.Name)}
 	case st.announced.round == 0:
 		return Verdict{Level: Info, Title: "The learner compares its state with the broker."}
 	case s.asked && s.silence == "" && full(s.status.Queue):
@@ -133,7 +133,7 @@ func (st *state) judge(task Task, now time.Time) Verdict {
 				"%s One that stands by takes over when the lease of the other has run out: %v, unless --lease says otherwise.",
 				st.asked(), stage.DefaultLeaseTTL)}
 	}
-	return st.collecting(task, now)
+	return st.collecting(now)
 }
 
 // clockOff is the largest error of a clock that the page does not mention.
@@ -218,7 +218,7 @@ func (s *stageState) here(round uint64) bool {
 }
 
 // collecting returns the verdict on a round that a stage has or takes.
-func (st *state) collecting(task Task, now time.Time) Verdict {
+func (st *state) collecting(now time.Time) Verdict {
 	round, s := st.announced.round, st.stage.status
 	switch {
 	case !st.stage.asked && now.Sub(st.announced.at) >= quiet:
@@ -238,22 +238,22 @@ func (st *state) collecting(task Task, now time.Time) Verdict {
 			Detail: fmt.Sprintf("%s %s are the least that may be released; the deadline was %s.", fill, count(s.Minimum),
 				clock(*s.Deadline, now)),
 			Do: "Bring more publishers, and see in their logs that the broker takes their reports. Nothing is lost, and nothing is released below the minimum."}
-	case now.Sub(st.stage.grew) >= quiet && s.Users < s.Cohort && s.Cohort-s.Users <= task.Guests:
+	case now.Sub(st.stage.grew) >= quiet && s.Users < s.Cohort && s.Cohort-s.Users <= st.task.Guests:
 		return Verdict{Level: Info, Title: fmt.Sprintf("Round %d keeps a place for you.", round), Section: sectionWatching,
 			Detail: fill + " " + enough(s.Users, s.Minimum, s.Deadline, now),
 			Do:     "Take part from this browser: the link is below the numbers."}
-	case now.Sub(st.stage.grew) >= max(starving, st.slow()) && s.Users < s.Cohort:
+	case now.Sub(st.stage.grew) >= max(starving, st.laps.slow()) && s.Users < s.Cohort:
 		return Verdict{Level: warn, Title: fmt.Sprintf("Too few reports come: round %d has %s of %s.", round, count(s.Users),
 			count(s.Cohort)), Section: sectionAlerts,
 			Detail: fmt.Sprintf("%s Nobody has joined since %s. %s", enough(s.Users, s.Minimum, s.Deadline, now),
-				clock(st.stage.grew, now), st.shortOf(task)),
-			Do: task.bring() +
+				clock(st.stage.grew, now), st.shortOf()),
+			Do: st.task.bring() +
 				" See in the publishers' logs that the broker takes their reports. learner finish ends the task with the model that it has."}
 	case now.Sub(st.stage.grew) >= quiet && s.Users < s.Cohort:
 		return Verdict{Level: Info, Title: fmt.Sprintf("Round %d waits for reports.", round), Section: sectionAlerts,
 			Detail: fmt.Sprintf("%s %s Nobody has joined since %s.", fill, enough(s.Users, s.Minimum, s.Deadline, now),
 				clock(st.stage.grew, now)),
-			Do: "See that publishers run, that their policies allow this task, and what their logs say: a broker whose disk is full may refuse reports alone, and then nobody else hears of it." + task.once()}
+			Do: "See that publishers run, that their policies allow this task, and what their logs say: a broker whose disk is full may refuse reports alone, and then nobody else hears of it." + st.task.once()}
 	}
 	v := st.learning()
 	v.Detail = fmt.Sprintf("Round %s: %s %s", st.roundOf(), fill, enough(s.Users, s.Minimum, s.Deadline, now))
@@ -273,15 +273,15 @@ func enough(users, minimum uint64, deadline *time.Time, now time.Time) string {
 
 // shortOf describes how many users the rest of the plan needs, and why they may not be there; empty for a task
 // without end.
-func (st *state) shortOf(task Task) string {
+func (st *state) shortOf() string {
 	p := st.progress
-	if p.Rounds == 0 || task.Needs == nil {
+	if p.Rounds == 0 || st.task.Needs == nil {
 		return ""
 	}
-	out := fmt.Sprintf("The rounds that are left want %s of %s planned.", counted(task.Needs(p.Steps), task.Counted()),
-		count(task.Users))
-	if n := st.passed(); n > 0 && !task.Interactive {
-		out += fmt.Sprintf(" The %s of %s are spent, too: the plan has no others in their place.", task.Counted().Many,
+	out := fmt.Sprintf("The rounds that are left want %s of %s planned.",
+		counted(st.task.Needs(p.Steps), st.task.Counted()), count(st.task.Users))
+	if n := st.passed(); n > 0 && !st.task.Interactive {
+		out += fmt.Sprintf(" The %s of %s are spent, too: the plan has no others in their place.", st.task.Counted().Many,
 			countOf(n, "void round"))
 	}
 	return out

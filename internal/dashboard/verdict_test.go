@@ -82,7 +82,7 @@ var situations = map[string]struct {
 		"Round 7 waits for reports", "312 of 500", "450", "Nobody has joined since 12:00:30 UTC", "publishers run"},
 		sectionAlerts},
 	"a place is kept for a person": {func(w *scene) {
-		w.config.Task.Guests, w.config.Task.Invitation = 1, "/device"
+		w.task.Guests, w.task.Invitation = 1, "/device"
 		w.learn(6)
 		w.report(499)
 		w.pass(starving)
@@ -365,7 +365,7 @@ func TestVerdicts(t *testing.T) {
 			w := newScene()
 			s.play(w)
 			state, now := w.look()
-			if v := state.verdict(w.config.Task, now); v.Level != s.level || v.Section != s.section || v.Word == "" ||
+			if v := state.verdict(now); v.Level != s.level || v.Section != s.section || v.Word == "" ||
 				(v.Do == "") != (v.Section == "") {
 				t.Errorf("%+v, want level %s and section %q", v, s.level, s.section)
 			}
@@ -419,7 +419,7 @@ func TestSectionsExist(t *testing.T) {
 // TestPanUsersDropOut checks that, with floors, a dead stage costs its users, and that the page shows this.
 func TestPanUsersDropOut(t *testing.T) {
 	w := newScene()
-	w.config.Task.Trust = "pan"
+	w.task.Trust = "pan"
 	w.Resumed(service.Progress{})
 	w.StageSilent(noAnswer)
 	w.pass(unanswered)

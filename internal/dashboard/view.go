@@ -74,18 +74,17 @@ type fact struct{ Name, Value string }
 // view returns the view of the page now, with curves along an axis. snapshot is nil if no model is known.
 func (b *Board) view(snapshot *Model, by By) View {
 	st, now := b.look()
-	task := b.config.Task
-	task.Expected = st.task.Expected
+	task, d := st.task, drawing{&st, by}
 	v := View{Build: pageBuild(), Task: task.Name, Counted: task.Counted().Many, AsOf: clock(now, now),
-		Curves: st.curvesOf(now), By: by, Verdict: st.verdict(task, now),
-		Cohort: st.cohort(now), Privacy: st.privacy(task), Weights: weightsOf(snapshot), Peers: st.peers(now),
+		Curves: st.curvesOf(now), By: by, Verdict: st.verdict(now),
+		Cohort: st.cohort(now), Privacy: st.privacy(), Weights: weightsOf(snapshot), Peers: st.peers(now),
 		About: about(task), Invitation: task.Invitation}
-	v.Tiles = st.tiles(task, v.Verdict.Level, now)
-	for _, f := range st.quality(task, by) {
+	v.Tiles = st.tiles(v.Verdict.Level, now)
+	for _, f := range d.quality() {
 		v.Quality = append(v.Quality, f.chart())
 	}
 	for _, of := range charts {
-		v.Charts = append(v.Charts, of(&st, by).chart())
+		v.Charts = append(v.Charts, of(d).chart())
 	}
 	v.Title = task.Name + " · panlearn"
 	if st.announced.round > 0 {
@@ -109,20 +108,20 @@ func (st *state) curvesOf(now time.Time) string {
 
 // tiles returns the tiles of the page: first those that show how good the model is, how far the task is, when it is
 // done, and how many users that needs.
-func (st *state) tiles(task Task, level Level, now time.Time) (tiles []tile) {
+func (st *state) tiles(level Level, now time.Time) (tiles []tile) {
 	p := st.progress
-	accuracy, loss := constants(p.Baseline, task)
+	accuracy, loss := constants(p.Baseline, st.task)
 	switch s := p.Validation; {
 	case s != nil && s.Accuracy != nil:
 		a := s.Accuracy.Recent
 		tiles = append(tiles, tile{"Accuracy", percent(a.Value), fmt.Sprintf("recent rounds; between %s and %s; %s",
 			percent(a.Low), percent(a.High), accuracy.text(percent))})
-	case s != nil && task.LabelUnit > 0:
-		e, mean := s.Loss.RootMeanSquare(task.LabelUnit).Recent, loss.rootMeanSquare(task.LabelUnit)
+	case s != nil && st.task.LabelUnit > 0:
+		e, mean := s.Loss.RootMeanSquare(st.task.LabelUnit).Recent, loss.rootMeanSquare(st.task.LabelUnit)
 		tiles = append(tiles, tile{"Root mean squared error", number(e.Value),
 			fmt.Sprintf("in the units of the label; recent rounds; between %s and %s; %s",
 				number(e.Low), number(e.High), mean.text(number))})
-	case s == nil && task.Unscored:
+	case s == nil && st.task.Unscored:
 		tiles = append(tiles, tile{"Quality", "not measured", "reports have no scores: validation.off is true"})
 	case s != nil:
 		l := s.Loss.Recent
@@ -145,14 +144,14 @@ func (st *state) tiles(task Task, level Level, now time.Time) (tiles []tile) {
 		steps.Note += fmt.Sprintf(", and %s void", count(n))
 	}
 	tiles = append(tiles, steps)
-	if t, ok := st.timeLeft(task, level, now); ok {
+	if t, ok := st.timeLeft(level, now); ok {
 		tiles = append(tiles, t)
 	}
-	users := tile{capital(task.Counted().Many) + " counted", count(p.Users), "of " + count(task.Users) + " planned"}
+	users := tile{capital(st.task.Counted().Many) + " counted", count(p.Users), "of " + count(st.task.Users) + " planned"}
 	if p.Rounds == 0 {
 		users.Note = "so far"
 	}
-	if t, ok := st.needed(task); ok {
+	if t, ok := st.needed(); ok {
 		users = t
 	}
 	rate := tile{"Reports per second", "none yet", ""}
@@ -215,10 +214,10 @@ func (st *state) cohort(now time.Time) Cohort {
 
 // privacy shows the planned cost beside the spent one. A round is charged before it is announced, so before anybody
 // took part the ledger holds only what the plan may spend.
-func (st *state) privacy(task Task) Privacy {
+func (st *state) privacy() Privacy {
 	p := st.progress
 	switch {
-	case task.NoiseKnown:
+	case st.task.NoiseKnown:
 		return Privacy{
 			Text: "None: the noise follows from a seed, which is no secret, so nothing is protected. A run without a seed is private."}
 	case !st.resumed:
@@ -232,13 +231,14 @@ func (st *state) privacy(task Task) Privacy {
 		planned.Value, spent.Value = fmt.Sprintf("%s, of a budget of %g", charged, p.EpsilonBudget),
 			"nothing: nobody has been counted yet"
 	case p.EpsilonSpent > 0:
-		spent.Value = charged + ", by " + task.Charged()
+		spent.Value = charged + ", by " + st.task.Charged()
 	}
 	text := fmt.Sprintf(
 		"Under trust %s%s, for %s. A plan uses what it may from its first round on: each %s pays once, for a round or a phase, "+
-			"and later rounds cost nothing more.", task.Trust, task.Assuming, task.Protected(), task.Kind.Unit().One)
-	if task.Start != "" {
-		text += " " + task.Start
+			"and later rounds cost nothing more.", st.task.Trust, st.task.Assuming, st.task.Protected(),
+		st.task.Kind.Unit().One)
+	if st.task.Start != "" {
+		text += " " + st.task.Start
 	}
 	return Privacy{Facts: []fact{spent, planned}, Text: text}
 }

@@ -47,7 +47,7 @@ func (st *state) asked() string {
 }
 
 // noStage returns the verdict if workless holds.
-func (st *state) noStage(task Task, now time.Time) Verdict {
+func (st *state) noStage(now time.Time) Verdict {
 	s := &st.stage
 	waits := "The learner waits."
 	if st.announced.round != 0 {
@@ -58,17 +58,17 @@ func (st *state) noStage(task Task, now time.Time) Verdict {
 		Do: fmt.Sprintf(
 			"Start ingest shuffle --task %s with the identity of this task, or see in the logs of those that stand by why they do not get the lease: "+
 				"a broker that is slow, or takes no writes, which learner doctor tells. "+
-				"If another process works, name it with --stage-http.", task.Name)}
+				"If another process works, name it with --stage-http.", st.task.Name)}
 	if s.silence != "" {
 		v.Title = fmt.Sprintf("The shuffle stage is silent: %s.", s.silence)
 		if len(s.answers) > 1 {
 			v.Title = fmt.Sprintf("All %d shuffle stages are silent.", len(s.answers))
 		}
 		v.Do = fmt.Sprintf(
-			"Start ingest shuffle --task %s with the identity of this task, and look at the address of --stage-http.", task.Name)
+			"Start ingest shuffle --task %s with the identity of this task, and look at the address of --stage-http.", st.task.Name)
 	}
-	if strings.Contains(task.Trust, "pan") { // whose totals die with their process
-		v.Do += " Under trust " + task.Trust + " the " + task.Reporter().Many +
+	if strings.Contains(st.task.Trust, "pan") { // whose totals die with their process
+		v.Do += " Under trust " + st.task.Trust + " the " + st.task.Reporter().Many +
 			" of the open attempt drop out if its process has died."
 	}
 	return v

@@ -39,8 +39,8 @@ func (b Broker) Connect(ctx context.Context, name string, log *slog.Logger) (*na
 func Observed(conn *natsjs.Conn, clock *Clock) obs.Broker {
 	return obs.Broker{Connected: conn.Connected, Clock: clock.Ahead, Certificates: func() (time.Time,
 		map[string]time.Time) {
-		ends, _ := conn.CertificateExpiry()
-		return ends.Own, conn.KnownExpiries()
+		ends, _ := conn.Certificates().Expiry()
+		return ends.Own, conn.Certificates().Known()
 	}}
 }
 

@@ -107,7 +107,7 @@ func TestStreamsAreMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	rises("a server that was started again")
-	js := admin.JetStream()
+	js := admin.Admin().JetStream()
 	if err := js.DeleteConsumer(ctx, task.Name(stream.Reports), natsjs.Durable); err != nil {
 		t.Fatal(err)
 	}

@@ -114,7 +114,7 @@ func TestStreamOfReportsFollowsThePlan(t *testing.T) {
 		if _, err := run.Provision(t.Context(), conn, name, streams); err != nil {
 			t.Fatal(err)
 		}
-		s, err := conn.JetStream().Stream(t.Context(), name.Name(stream.Reports))
+		s, err := conn.Admin().JetStream().Stream(t.Context(), name.Name(stream.Reports))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestStreamOfReportsFollowsThePlan(t *testing.T) {
 			t.Errorf("%s: %d bytes, %d of an attempt; a single report has %d bytes", name, c.MaxBytes, c.MaxMsgsPerSubject,
 				sizes.Single)
 		}
-		if err := conn.JetStream().DeleteStream(t.Context(), name.Name(stream.Reports)); err != nil {
+		if err := conn.Admin().JetStream().DeleteStream(t.Context(), name.Name(stream.Reports)); err != nil {
 			t.Fatal(err)
 		}
 	}

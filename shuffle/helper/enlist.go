@@ -23,7 +23,7 @@ func (f *follower) enlist(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("helper: %w", err)
 	}
-	if err := f.insist(ctx, "put", func(ctx context.Context) error {
+	if err := f.broker.insist(ctx, "put", func(ctx context.Context) error {
 		r, err := f.Records.PutOnce(ctx, f.Task.Helper(), data)
 		if err == nil && !r.Ours {
 			f.Logger.Warn("another helper has put its identity for this task before; the Task decides whose it is",
@@ -34,7 +34,7 @@ func (f *follower) enlist(ctx context.Context) error {
 		return err
 	}
 	for {
-		m, err := f.get(ctx, f.Task.Task())
+		m, err := f.broker.get(ctx, f.Task.Task())
 		if err == nil && m != nil {
 			if err := f.suits(*m); err != nil {
 				return fmt.Errorf("helper: %s: %w", m.Subject, err)
@@ -46,10 +46,10 @@ func (f *follower) enlist(ctx context.Context) error {
 				return fmt.Errorf("helper: %w", err)
 			}
 		}
-		if f.failures++; err == nil {
-			f.failures = 0
+		if f.broker.failures++; err == nil {
+			f.broker.failures = 0
 		}
-		if err := f.rest(ctx); err != nil {
+		if err := f.broker.rest(ctx); err != nil {
 			return err
 		}
 	}

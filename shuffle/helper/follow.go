@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/panlearn/panlearn/shuffle"
 	"github.com/panlearn/panlearn/shuffle/split"
@@ -19,16 +18,11 @@ import (
 // A follower reads and puts the records, on Run's goroutine.
 type follower struct {
 	*Helper
-	wake     <-chan stream.Wake // nil: only the timer wakes
-	failures int                // in a row
-
+	broker  broker
 	round   *round // the newest, nil before one was found
 	seen    place  // the newest attempt that was joined or passed over
 	pending *attempt
 	begun   bool // what stood before this process was looked at
-
-	// What a wake brought last, by verb, until it is looked at: it is verified as what is read is, and saves the reads.
-	brought map[string]stream.Message
 }
 
 // A round is one round as the learner announced it, checked against the task.
@@ -48,121 +42,6 @@ func (p place) before(q place) bool {
 // errLater means that something is done at the next look.
 var errLater = errors.New("later")
 
-// watch asks to be woken; without it the timer does.
-func (f *follower) watch(ctx context.Context) {
-	wake, err := f.Records.Watch(ctx, f.Task)
-	if err != nil {
-		f.Logger.Warn("no wake-ups from the broker, polling", "error", err, "poll", f.Poll)
-		return
-	}
-	f.wake = wake
-}
-
-// call makes one call of the broker, and notes how it ended.
-func (f *follower) call(ctx context.Context, name string, do func(context.Context) error) error {
-	limited, cancel := context.WithTimeout(ctx, f.Lease/4)
-	defer cancel()
-	err := do(limited)
-	f.outcome(ctx, name, err)
-	return err
-}
-
-// get returns the record on a subject; nil where there is none, which decides nothing.
-func (f *follower) get(ctx context.Context, subject string) (*stream.Message, error) {
-	return f.read(ctx, "get", func(ctx context.Context) (stream.Message, error) { return f.Records.Get(ctx, subject) })
-}
-
-// latest returns the newest record of a pattern; nil where there is none.
-func (f *follower) latest(ctx context.Context, pattern string) (*stream.Message, error) {
-	return f.read(ctx, "latest", func(ctx context.Context) (stream.Message, error) { return f.Records.Latest(ctx, pattern) })
-}
-
-func (f *follower) read(ctx context.Context, name string, do func(context.Context) (stream.Message, error)) (
-	found *stream.Message, err error) {
-	err = f.call(ctx, name, func(ctx context.Context) error {
-		m, err := do(ctx)
-		if errors.Is(err, stream.ErrNotFound) {
-			return nil
-		}
-		if err == nil {
-			found = &m
-		}
-		return err
-	})
-	return found, err
-}
-
-func (f *follower) put(ctx context.Context, subject string, data []byte) (r stream.PutResult, err error) {
-	err = f.call(ctx, "put", func(ctx context.Context) error {
-		r, err = f.Records.PutOnce(ctx, subject, data)
-		return err
-	})
-	return r, err
-}
-
-// insist makes a call until it works or the context ends.
-func (f *follower) insist(ctx context.Context, name string, do func(context.Context) error) error {
-	for {
-		if err := f.call(ctx, name, do); err == nil {
-			return nil
-		}
-		f.failures++
-		if err := f.rest(ctx); err != nil {
-			return err
-		}
-	}
-}
-
-// rest waits for a wake, the interval, or less after failures. A Round or an Open that a wake carries is kept for the
-// next turn.
-func (f *follower) rest(ctx context.Context) error {
-	wait := f.Poll/2 + time.Duration(f.jitter.Int64N(int64(f.Poll)))
-	if f.failures > 0 {
-		wait = min(wait, f.Lease/64<<min(f.failures, 6))
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-timer.C:
-			return nil
-		case <-f.kick:
-			return nil
-		case wake, ok := <-f.wake:
-			if !ok {
-				f.wake = nil
-			} else if f.worthALook(wake) {
-				return nil
-			}
-		}
-	}
-}
-
-// worthALook reports whether a wake can be of something that the helper acts upon: the zero wake, and records that
-// learner and leader put for it.
-func (f *follower) worthALook(w stream.Wake) bool {
-	a, err := stream.ParseSubject(w.Subject)
-	if err != nil {
-		return true
-	}
-	if a.Verb == "round" || a.Verb == "open" {
-		f.brought[a.Verb] = stream.Message{Subject: w.Subject, Data: w.Data}
-		return true
-	}
-	return a.Verb == "task" || a.Verb == "end"
-}
-
-// taken returns what a wake brought, once; nil: nothing.
-func (f *follower) taken(verb string) *stream.Message {
-	m, ok := f.brought[verb]
-	if delete(f.brought, verb); !ok {
-		return nil
-	}
-	return &m
-}
-
 // follow looks again and again until the task is over.
 func (f *follower) follow(ctx context.Context) error {
 	for {
@@ -177,11 +56,11 @@ func (f *follower) follow(ctx context.Context) error {
 		case over && err == nil && !closing:
 			return nil
 		case err != nil && !errors.Is(err, errLater):
-			f.failures++
+			f.broker.failures++
 		default:
-			f.failures = 0
+			f.broker.failures = 0
 		}
-		if err := f.rest(ctx); err != nil {
+		if err := f.broker.rest(ctx); err != nil {
 			return err
 		}
 	}
@@ -191,7 +70,7 @@ func (f *follower) follow(ctx context.Context) error {
 // After a wake that brought something it looks at that alone: another turn follows within the interval.
 func (f *follower) turn(ctx context.Context) (over bool, err error) {
 	f.caught.Again()
-	woken := len(f.brought) > 0
+	woken := len(f.broker.brought) > 0
 	for _, step := range []func(context.Context) error{f.putShare, f.lookAtShown, f.putJoin, f.lookAtRound, f.begin,
 		f.lookAtOpen} {
 		if err := step(ctx); err != nil {
@@ -212,7 +91,7 @@ func (f *follower) putShare(ctx context.Context) error {
 	if data == nil {
 		return nil
 	}
-	result, err := f.put(ctx, f.Task.Share(r), data)
+	result, err := f.broker.put(ctx, f.Task.Share(r), data)
 	if err != nil {
 		return err
 	}
@@ -241,7 +120,7 @@ func (f *follower) lookAtShown(ctx context.Context) error {
 
 // lookAtShare looks at the Share of a round, and reports whether there is one.
 func (f *follower) lookAtShare(ctx context.Context, r stream.Round) (stands bool, err error) {
-	m, err := f.get(ctx, f.Task.Share(r))
+	m, err := f.broker.get(ctx, f.Task.Share(r))
 	if err != nil || m == nil {
 		return false, err
 	}
@@ -260,16 +139,17 @@ func (f *follower) shownBy(m stream.Message) error {
 
 // lookAtRound finds the newest round. An older one than is known is passed over: it was put again.
 func (f *follower) lookAtRound(ctx context.Context) error {
-	if m := f.taken("round"); m != nil && f.newer(*m) {
+	if m := f.broker.taken("round"); m != nil && f.newer(*m) {
 		if r, err := f.roundOf(*m); err == nil {
 			f.begins(r)
 			return nil
 		}
 	}
-	if a, err := stream.ParseSubject(f.brought["open"].Subject); err == nil && f.round != nil && a.Round == f.round.number {
+	open := f.broker.brought["open"]
+	if a, err := stream.ParseSubject(open.Subject); err == nil && f.round != nil && a.Round == f.round.number {
 		return nil // of the round that is known: nothing newer is looked for before it is joined
 	}
-	m, err := f.latest(ctx, f.Task.Rounds())
+	m, err := f.broker.latest(ctx, f.Task.Rounds())
 	if err != nil || m == nil {
 		return err
 	}
@@ -343,7 +223,7 @@ func (f *follower) begin(ctx context.Context) error {
 
 // lookAtOpen finds the newest attempt of the newest round, and joins it.
 func (f *follower) lookAtOpen(ctx context.Context) error {
-	brought := f.taken("open")
+	brought := f.broker.taken("open")
 	if f.round == nil {
 		return nil
 	}
@@ -352,7 +232,7 @@ func (f *follower) lookAtOpen(ctx context.Context) error {
 			return f.join(ctx, open, x)
 		}
 	}
-	m, err := f.latest(ctx, f.Task.Opens(f.round.number))
+	m, err := f.broker.latest(ctx, f.Task.Opens(f.round.number))
 	if err != nil || m == nil {
 		return err
 	}
@@ -385,7 +265,7 @@ func (f *follower) openOf(m stream.Message) (*wire.Open, split.Attempt, error) {
 
 // ended reports whether the task is over, and nothing is left to put.
 func (f *follower) ended(ctx context.Context) (bool, error) {
-	m, err := f.get(ctx, f.Task.End())
+	m, err := f.broker.get(ctx, f.Task.End())
 	if err != nil || m == nil {
 		return false, err
 	}

@@ -70,12 +70,12 @@ func (h *Helper) Run(ctx context.Context) error {
 }
 
 func (h *Helper) run(ctx context.Context) error {
-	f := &follower{Helper: h, brought: map[string]stream.Message{}}
-	f.watch(ctx)
+	f := &follower{Helper: h, broker: broker{Helper: h, brought: map[string]stream.Message{}}}
+	f.broker.watch(ctx)
 	if err := f.enlist(ctx); err != nil {
 		return err
 	}
-	if err := f.insist(ctx, "serve", func(context.Context) error {
+	if err := f.broker.insist(ctx, "serve", func(context.Context) error {
 		return h.Exchange.ServeExchange(ctx, h.Task, func(subject string, message []byte, reply func([]byte)) {
 			if h.caught.Do(func() { h.take(subject, message, reply) }); h.caught.Any() {
 				h.look()

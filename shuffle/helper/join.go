@@ -19,7 +19,7 @@ import (
 // no hash of a Join.
 func (f *follower) join(ctx context.Context, open *wire.Open, x split.Attempt) error {
 	at := place{x.Round, x.Number}
-	standing, err := f.get(ctx, f.Task.Join(stream.Round(x.Round), stream.Attempt(x.Number)))
+	standing, err := f.broker.get(ctx, f.Task.Join(stream.Round(x.Round), stream.Attempt(x.Number)))
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (f *follower) joined(ctx context.Context, m stream.Message) error {
 		x := split.Attempt{Task: f.hash, Round: r, Number: j.Attempt, Open: split.Hash(j.OpenHash)}
 		data, err := splitwire.SignShare(f.Identity, split.Share{X: x, Refusal: split.Marked})
 		if err == nil {
-			_, err = f.put(ctx, f.Task.Share(stream.Round(r)), data)
+			_, err = f.broker.put(ctx, f.Task.Share(stream.Round(r)), data)
 		}
 		if err != nil {
 			f.Logger.Warn("cannot tell the other process of this identity", "round", r, "error", err)
@@ -117,7 +117,7 @@ func (f *follower) refuse(ctx context.Context, at place, refusal split.Share) er
 	if err != nil {
 		return fmt.Errorf("helper: refuse round %d: %w", at.round, err)
 	}
-	result, err := f.put(ctx, f.Task.Share(stream.Round(at.round)), data)
+	result, err := f.broker.put(ctx, f.Task.Share(stream.Round(at.round)), data)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (f *follower) putJoin(ctx context.Context) error {
 	if a == nil {
 		return nil
 	}
-	result, err := f.put(ctx, f.Task.Join(stream.Round(a.x.Round), stream.Attempt(a.x.Number)), a.join)
+	result, err := f.broker.put(ctx, f.Task.Join(stream.Round(a.x.Round), stream.Attempt(a.x.Number)), a.join)
 	if err != nil {
 		return err
 	}

@@ -17,24 +17,18 @@ import (
 type attempt struct {
 	*environment
 	round
-	number  stream.Attempt
-	mixer   *shuffle.Mixer // nil under trust split
-	pair    *pairing       // nil but under trust split
-	key     *seal.RoundKey
-	context seal.Context
-	started time.Time
-	subject string      // of its reports
-	table   *placeTable // nil: it opens without places
-	opened  uint64      // stream sequence of its Open; 0: not put yet
+	number stream.Attempt
+	mixer  *shuffle.Mixer // nil under trust split
+	pair   *pairing       // nil but under trust split
+	opener *opener
+	term   term
+	table  *placeTable // nil: it opens without places
+	opened uint64      // stream sequence of its Open; 0: not put yet
 
-	part    manifest.Part   // what a user's report adds to a message
-	largest int             // bytes of the largest report message that can be one
-	newest  time.Time       // when the last report was counted
-	late    time.Time       // when the deadline was seen to be over, with the minimum there
-	cutoff  uint64          // highest sequence examined in this attempt
-	counts  [reasons]uint64 // messages by what became of them, and users whose token does not count
-	taking  taking
-	single  sealed // scratch of examine
+	cutoff uint64          // highest sequence examined in this attempt
+	counts [reasons]uint64 // messages by what became of them, and users whose token does not count
+	taking taking
+	single sealed // scratch of examine
 }
 
 // newAttempt lays the front floor, which comes before the key is published, and draws the key.
@@ -45,12 +39,16 @@ func newAttempt(e *environment, r round, number stream.Attempt, now time.Time) (
 	}
 	part := manifest.PartOf(e.task, r.mixer.Params)
 	a := &attempt{
-		environment: e, round: r, number: number, key: key, started: now,
-		subject: e.Task.Report(r.number, number),
-		context: seal.Context{
-			ManifestHash: r.manifest, Attempt: uint64(number), StageKey: e.Identity.Public(), Public: key.Public(),
+		environment: e, round: r, number: number,
+		opener: &opener{
+			task: e.Task, taskHash: e.taskHash, attempt: place{r.number, number}, subject: e.Task.Report(r.number, number),
+			suite: e.task.Suite, key: key, tokens: e.tokens,
+			context: seal.Context{
+				ManifestHash: r.manifest, Attempt: uint64(number), StageKey: e.Identity.Public(), Public: key.Public(),
+			},
+			bundle: r.mixer.MaxBundle, part: part, largest: part.ReportSize(e.task.Suite, int(r.mixer.MaxBundle)),
 		},
-		part: part, largest: part.ReportSize(e.task.Suite, int(r.mixer.MaxBundle)),
+		term: term{cohort: r.mixer.Cohort, minimum: r.mixer.Minimum, deadline: r.deadline, started: now},
 	}
 	if e.operators() {
 		a.pair = new(pairing)
@@ -80,16 +78,16 @@ func (a *attempt) open() ([]byte, error) {
 	full := silos && a.waiting <= a.round.mixer.Cohort // every silo has a place: nobody is to be kept away
 	lease := a.takePlaces()
 	ramp := a.backlog.open(float64(a.round.mixer.Cohort), float64(a.waiting), silos && !full, a.number > 1 &&
-		!a.floors() && !full, a.deadline, a.started)
+		!a.floors() && !full, a.deadline, a.term.started)
 	if lease > 0 {
 		ramp = stream.AskRamp(asked * float64(a.round.mixer.Cohort) / cmp.Or(a.places.waited(), float64(a.waiting)))
 		a.backlog.ramp = ramp
 	}
-	a.backlog.of = place{a.round.number, a.number}
+	a.backlog.of = a.opener.attempt
 	return a.Identity.Sign(&wire.Open{
 		Version: stream.Version, TaskHash: a.taskHash[:], Round: uint64(a.round.number), Attempt: uint64(a.number),
-		ManifestHash: a.manifest[:], Suite: a.task.Suite, PublicKey: a.key.Public(), Instance: a.Instance[:],
-		StartedUnixMs: a.started.UnixMilli(), JoinProbability: ramp.Probability,
+		ManifestHash: a.manifest[:], Suite: a.task.Suite, PublicKey: a.opener.key.Public(), Instance: a.Instance[:],
+		StartedUnixMs: a.term.started.UnixMilli(), JoinProbability: ramp.Probability,
 		JoinDoublingMs: uint32(ramp.Doubling.Milliseconds()), PlacesMs: uint32(lease.Milliseconds()),
 	})
 }
@@ -104,10 +102,10 @@ func (a *attempt) takePlaces() time.Duration {
 		return 0
 	}
 	m := a.round.mixer
-	a.table = &placeTable{cohort: m.Cohort, minimum: m.Minimum, bundle: m.MaxBundle, lease: lease, started: a.started,
-		deadline: a.deadlineAt()}
+	a.table = &placeTable{cohort: m.Cohort, minimum: m.Minimum, bundle: m.MaxBundle, lease: lease, started: a.term.started,
+		deadline: a.term.deadlineAt()}
 	if a.pair == nil {
-		a.begin(a.started)
+		a.begin(a.term.started)
 	}
 	return lease
 }
@@ -115,16 +113,16 @@ func (a *attempt) takePlaces() time.Duration {
 // begin lets the time of the attempt run, and gives its places: once it is open, or under trust split once the helper
 // has joined it.
 func (a *attempt) begin(now time.Time) {
-	a.started = now
+	a.term.started = now
 	a.backlog.opened = now
 	if a.table == nil {
 		return
 	}
-	a.table.started, a.table.deadline = now, a.deadlineAt()
+	a.table.started, a.table.deadline = now, a.term.deadlineAt()
 	if a.number > 1 && !a.floors() {
 		a.table.reserved = now.Add(a.table.lease)
 	}
-	a.places.begin(place{a.round.number, a.number}, a.table)
+	a.places.begin(a.opener.attempt, a.table)
 }
 
 // room returns the number of users that may still come, at least 1.
@@ -136,24 +134,6 @@ func (a *attempt) room() uint64 {
 	return max(a.round.mixer.Cohort, users+1) - users
 }
 
-// deadlineAt returns the time from which on the minimum is enough; zero: never.
-func (a *attempt) deadlineAt() time.Time {
-	if a.deadline == 0 {
-		return time.Time{}
-	}
-	return a.started.Add(a.deadline)
-}
-
-// Bounds of the time without a report after which a round that is past its deadline closes.
-const (
-	minPause = 250 * time.Millisecond
-	maxPause = 30 * time.Second
-)
-
-// pause returns the time that a round past its deadline waits for the next report: a sixteenth of the deadline, within
-// bounds.
-func (a *attempt) pause() time.Duration { return min(max(a.deadline/16, minPause), maxPause) }
-
 // ripe reports whether the attempt can be closed: at the planned cohort, or past the deadline with the minimum. Past
 // the deadline it goes on while reports come, for as long as the deadline again at most: who has sent one has paid for
 // it. A round that reaches its minimum late, or whose stage was asleep at its deadline, still has that time.
@@ -161,48 +141,14 @@ func (a *attempt) pause() time.Duration { return min(max(a.deadline/16, minPause
 // Under trust split it takes no more once it is ripe, and is closed when the helper has decided what is unanswered.
 func (a *attempt) ripe(now time.Time) bool {
 	if a.pair == nil {
-		return a.full(now)
+		return a.term.full(now, a.users(), a.lives)
 	}
-	a.pair.closing = a.pair.leader != nil && a.full(now)
+	a.pair.closing = a.pair.leader != nil && a.term.full(now, a.users(), a.lives)
 	return a.pair.closing && a.pair.leader.CanPrepare()
 }
 
-// full reports whether enough users are counted, by number and time.
-func (a *attempt) full(now time.Time) bool {
-	at, users := a.deadlineAt(), a.users()
-	switch {
-	case users >= a.round.mixer.Cohort:
-		return true
-	case at.IsZero() || now.Before(at) || users < a.round.mixer.Minimum:
-		return false
-	case a.late.IsZero():
-		a.late = now
-		if now.Sub(at) > a.pause() { // nobody knows what has come meanwhile
-			a.newest = now
-		}
-	}
-	return !now.Before(a.closesAt(now))
-}
-
-// closesAt returns when a late attempt closes if no further report is counted: after a pause, when no place lives.
-func (a *attempt) closesAt(now time.Time) time.Time {
-	end, quiet := a.late.Add(a.deadline), a.newest.Add(a.pause())
-	if lives := a.places.lives(a.table, now); lives.After(quiet) {
-		quiet = lives
-	}
-	if quiet.Before(end) {
-		return quiet
-	}
-	return end
-}
-
-// changesAt returns when time alone may make the attempt ripe: its deadline, or once that is over the end of the pause.
-func (a *attempt) changesAt(now time.Time) time.Time {
-	if a.late.IsZero() {
-		return a.deadlineAt()
-	}
-	return a.closesAt(now)
-}
+// lives returns until when a place may bring a report, the zero time where none does.
+func (a *attempt) lives(now time.Time) time.Time { return a.places.lives(a.table, now) }
 
 // A release holds the messages that may leave the stage, in this order, and the figures for metrics.
 type release struct {
@@ -225,7 +171,7 @@ func (a *attempt) close() (*release, error) {
 	if err != nil {
 		return nil, fmt.Errorf("round %d, attempt %d: %w", a.round.number, a.number, err)
 	}
-	out := &release{round: a.round, attempt: a.number, users: r.Users, started: a.started, opened: a.opened,
+	out := &release{round: a.round, attempt: a.number, users: r.Users, started: a.term.started, opened: a.opened,
 		instance: a.Instance}
 	out.claim, err = a.Identity.Sign(&wire.Claim{
 		Version: stream.Version, TaskHash: a.taskHash[:], Round: uint64(a.round.number), Attempt: uint64(a.number),
@@ -258,7 +204,7 @@ func (r *release) erase() {
 
 // erase drops key, totals and ids. It may be called again.
 func (a *attempt) erase() {
-	a.key.Erase()
+	a.opener.key.Erase()
 	if a.pair != nil {
 		a.pair.erase()
 	} else {

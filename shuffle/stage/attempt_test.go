@@ -35,7 +35,7 @@ func (w *world) attempt(number stream.Attempt) (*attempt, *invitation) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return a, &invitation{round: 1, attempt: number, suite: w.task.Suite, context: a.context}
+	return a, &invitation{round: 1, attempt: number, suite: w.task.Suite, context: a.opener.context}
 }
 
 func (w *world) message(in *invitation, sequence uint64, data []byte) *stream.Message {
@@ -132,7 +132,7 @@ func TestReasons(t *testing.T) {
 	if got := a.examine(w.message(in, 3, w.seal(in, [][16]byte{same, randomID()}, w.plaintext(1, 2)))); got != Accepted {
 		t.Errorf("a good bundle: %v", got)
 	}
-	a.deadline, a.started = time.Second, time.Now().Add(-time.Minute)
+	a.term.deadline, a.term.started = time.Second, time.Now().Add(-time.Minute)
 	out, err := a.close()
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +213,7 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 		if err := stream.Unmarshal(data, &r); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.key.Open(a.context, &r); !errors.Is(err, seal.ErrErased) {
+		if _, err := a.opener.key.Open(a.opener.context, &r); !errors.Is(err, seal.ErrErased) {
 			t.Errorf("%s: the key opens: %v", name, err)
 		}
 		if a.single.ids != nil || a.single.plaintext != nil || len(a.single.report.Ciphertext) != 0 || a.mixer.CanClose() {

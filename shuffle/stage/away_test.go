@@ -57,7 +57,7 @@ func TestHelperAwaySince(t *testing.T) {
 	for name, look := range map[string]func(e *environment){
 		"it does not join": func(e *environment) {
 			p := &collecting{environment: e, attempt: &attempt{environment: e, round: round{number: 1}, number: 1,
-				pair: &pairing{}, started: start}}
+				pair: &pairing{}, term: term{started: start}}}
 			for _, after := range []time.Duration{29 * time.Second, 31 * time.Second} {
 				if !e.helper.IsZero() {
 					t.Errorf("away before two leases are over: %v", e.helper)
@@ -69,7 +69,7 @@ func TestHelperAwaySince(t *testing.T) {
 		},
 		"it does not answer": func(e *environment) {
 			p := &collecting{environment: e, attempt: &attempt{environment: e, round: round{number: 1}, number: 1,
-				pair: &pairing{exchange: exchange{heard: start, pings: 3}}, started: start.Add(-time.Hour)}}
+				pair: &pairing{exchange: exchange{heard: start, pings: 3}}, term: term{started: start.Add(-time.Hour)}}}
 			if _, err := p.shared(start.Add(time.Minute), effects{call: collect}, result{}); err != nil {
 				t.Fatal(err)
 			}

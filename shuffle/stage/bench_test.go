@@ -174,7 +174,7 @@ func (w *world) opening(b *testing.B, suite wire.Suite) time.Duration {
 	}
 	began := cpuTime(b)
 	for i := range reports {
-		if _, err := a.key.Open(a.context, &reports[i]); err != nil {
+		if _, err := a.opener.key.Open(a.opener.context, &reports[i]); err != nil {
 			b.Fatal(err)
 		}
 	}

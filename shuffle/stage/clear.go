@@ -2,11 +2,8 @@ package stage
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"github.com/panlearn/panlearn/internal/observe"
-	"github.com/panlearn/panlearn/stream"
 )
 
 // A clearing empties the queue where this process has the lease and no attempt open.
@@ -35,20 +32,9 @@ func (c *clearing) handle(did effects, r result) (clear bool) {
 	return false
 }
 
-// confirm renews the lease. Where it succeeds nobody else has had it since we wrote it last, whatever this machine's
-// clocks say.
-func (s *Stage) confirm(ctx context.Context) error {
-	if err := s.writeLease(ctx, s.LeaseTTL); err != nil {
-		s.lease.failed(time.Now())
-		observe.Tell(s.Observer.Failed, "lease")
-		return fmt.Errorf("renew the lease: %w", err)
-	}
-	return nil
-}
-
 // purge only cleans up and makes room: the purged reports were of no use to anybody.
 func (s *Stage) purge(ctx context.Context, before uint64) error {
-	if err := s.confirm(ctx); err != nil {
+	if err := s.keeper.confirm(ctx); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.LeaseTTL/4)
@@ -58,19 +44,4 @@ func (s *Stage) purge(ctx context.Context, before uint64) error {
 		observe.Tell(s.Observer.Failed, "purge")
 	}
 	return nil
-}
-
-// lookAtQueue notes how full the queue is.
-func (s *Stage) lookAtQueue(ctx context.Context) *stream.Queue {
-	q, err := s.Reports.Queue(ctx)
-	if err != nil {
-		s.Logger.Log(ctx, s.blind.Level(time.Now(), err),
-			"cannot see how full the stream of reports is, and purge what is dead", "error", err)
-		observe.Tell(s.Observer.Failed, queued.String())
-		return nil
-	}
-	s.blind.Over()
-	s.queue = Queue{Messages: q.Messages, Bytes: q.Bytes, MaxBytes: q.MaxBytes}
-	s.tellFull(ctx, time.Now())
-	return &q
 }

@@ -194,7 +194,7 @@ func (p *collecting) next(now time.Time) effects {
 	default:
 		todo.call = queued
 	}
-	if at := p.attempt.changesAt(now); at.After(now) && at.Before(todo.until) {
+	if at := p.attempt.term.changesAt(now, p.attempt.lives); at.After(now) && at.Before(todo.until) {
 		todo.until = at
 	}
 	return todo
@@ -264,7 +264,7 @@ func (p *collecting) handle(now time.Time, did effects, r result) (phase, error)
 			return nil, err
 		}
 		out := &finishing{environment: p.environment, round: a.round, ending: ending, instance: a.pair.instance,
-			started: a.started, opened: a.opened}
+			started: a.term.started, opened: a.opened}
 		return out.step(now)
 	}
 	out, err := a.close()
@@ -379,7 +379,7 @@ func (p *collecting) unopened(now time.Time, r result) phase {
 // starving logs once that users are missing past the deadline: nothing else would distinguish such a stage from one
 // that hangs.
 func (p *collecting) starving(now time.Time) {
-	at, m, users := p.attempt.deadlineAt(), p.attempt.round.mixer, p.attempt.users()
+	at, m, users := p.attempt.term.deadlineAt(), p.attempt.round.mixer, p.attempt.users()
 	if p.starved || at.IsZero() || now.Before(at) || users >= m.Minimum {
 		return
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/panlearn/panlearn/internal/panics"
 	"github.com/panlearn/panlearn/shuffle"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -25,31 +27,47 @@ type sealed struct {
 	tokens    []token // of the users, where reports have some
 }
 
-// unseal reads a message, and decrypts it if it is one of this attempt. It changes nothing of the attempt.
-func (a *attempt) unseal(o *sealed) { o.mine, o.reason, o.plaintext = a.decrypt(o) }
+// An opener reads and decrypts the reports of one attempt. It changes nothing and sees no totals, so that workers may
+// share it.
+type opener struct {
+	task     stream.Task
+	taskHash stream.Hash
+	attempt  place
+	subject  string // of its reports
+	suite    wire.Suite
+	context  seal.Context
+	key      *seal.RoundKey
+	tokens   *tokens       // nil: reports have none
+	part     manifest.Part // what a user's report adds to a message
+	bundle   uint64        // users of the largest message
+	largest  int           // its bytes
+}
 
-// precedes reports whether this attempt precedes the one in a report's subject: nobody has opened such an attempt as
+// unseal reads a message, and decrypts it if it is one of the attempt.
+func (p *opener) unseal(o *sealed) { o.mine, o.reason, o.plaintext = p.decrypt(o) }
+
+// precedes reports whether the attempt precedes the one in a report's subject: nobody has opened such an attempt as
 // long as we have the lease.
-func (a *attempt) precedes(subject string) bool {
-	if subject == a.subject {
+func (p *opener) precedes(subject string) bool {
+	if subject == p.subject {
 		return false
 	}
 	at, err := stream.ParseSubject(subject)
-	return err == nil && (at.Round > a.round.number || at.Round == a.round.number && at.Attempt > a.number)
+	return err == nil && (at.Round > p.attempt.round || at.Round == p.attempt.round && at.Attempt > p.attempt.attempt)
 }
 
 // parse reads a message into o.report, and refuses what cannot be a report of this attempt.
-func (a *attempt) parse(o *sealed) (mine bool, reason Reason) {
+func (p *opener) parse(o *sealed) (mine bool, reason Reason) {
 	at, err := stream.ParseSubject(o.message.Subject)
 	o.of = place{at.Round, at.Attempt}
 	switch {
-	case err != nil || at.Verb != "report" || at.Task != a.Task:
+	case err != nil || at.Verb != "report" || at.Task != p.task:
 		return false, Malformed
-	case at.Round != a.round.number:
+	case at.Round != p.attempt.round:
 		return false, WrongRound
-	case at.Attempt != a.number:
+	case at.Attempt != p.attempt.attempt:
 		return false, WrongAttempt
-	case len(o.message.Data) > a.largest:
+	case len(o.message.Data) > p.largest:
 		return true, Length
 	}
 	r := &o.report
@@ -59,22 +77,22 @@ func (a *attempt) parse(o *sealed) (mine bool, reason Reason) {
 		return true, Version
 	case err != nil:
 		return true, Malformed
-	case stream.Hash(r.TaskHash) != a.taskHash:
+	case stream.Hash(r.TaskHash) != p.taskHash:
 		return true, WrongTask
-	case uint64(len(r.Ids)) > a.round.mixer.MaxBundle:
+	case uint64(len(r.Ids)) > p.bundle:
 		return true, Bundle
-	case !a.part.Fits(a.task.Suite, r):
+	case !p.part.Fits(p.suite, r):
 		return true, Length
 	}
 	return true, Accepted
 }
 
-func (a *attempt) decrypt(o *sealed) (mine bool, reason Reason, plaintext []byte) {
-	if mine, reason = a.parse(o); reason != Accepted {
+func (p *opener) decrypt(o *sealed) (mine bool, reason Reason, plaintext []byte) {
+	if mine, reason = p.parse(o); reason != Accepted {
 		return mine, reason, nil
 	}
 	r := &o.report
-	plaintext, err := a.key.Open(a.context, r)
+	plaintext, err := p.key.Open(p.context, r)
 	if err != nil {
 		return true, Undecryptable, nil
 	}
@@ -82,8 +100,8 @@ func (a *attempt) decrypt(o *sealed) (mine bool, reason Reason, plaintext []byte
 	for _, id := range r.Ids {
 		o.ids = append(o.ids, shuffle.ReportID(id))
 	}
-	if a.tokens != nil {
-		o.tokens = a.tokens.verify(o.tokens, plaintext[len(r.Ids)*a.part.Leader:], len(r.Ids))
+	if p.tokens != nil {
+		o.tokens = p.tokens.verify(o.tokens, plaintext[len(r.Ids)*p.part.Leader:], len(r.Ids))
 	}
 	return true, Accepted, plaintext
 }
@@ -104,15 +122,20 @@ func (a *attempt) count(o *sealed) Reason {
 	if o.reason == Accepted {
 		a.places.opened(a.table, uint64(len(o.ids)))
 	}
+	a.backlog.users = a.users()
+	a.note(o)
+	o.forget()
+	return o.reason
+}
+
+// note counts a message by what became of it.
+func (a *attempt) note(o *sealed) {
 	a.counts[o.reason]++
 	a.floods.saw(o)
-	a.backlog.users = a.users()
 	if prior := a.backlog.before; prior != nil && o.of == prior.of {
 		a.backlog.late++
 	}
 	observe.Tell(a.Observer.Report, o.reason)
-	o.forget()
-	return o.reason
 }
 
 // forget lets go of a message. Its bytes are the caller's to overwrite: with SUITE_NONE they are plaintext.
@@ -126,7 +149,7 @@ func (o *sealed) forget() {
 // examine opens and counts one message.
 func (a *attempt) examine(m *stream.Message) Reason {
 	a.single.message = m
-	a.unseal(&a.single)
+	a.opener.unseal(&a.single)
 	return a.count(&a.single)
 }
 
@@ -149,7 +172,7 @@ func (a *attempt) examineAll(reports []stream.Delivery) (n int) {
 	for range min(a.Workers, len(reports)) {
 		pool.Go(func() {
 			for o := range todo {
-				caught.Do(func() { a.unseal(o) })
+				caught.Do(func() { a.opener.unseal(o) })
 				o.done <- struct{}{}
 			}
 		})

@@ -25,8 +25,8 @@ func TestPoolCountsAsOneWorkerDoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		other := *one.environment
-		several := &attempt{environment: &other, round: one.round, number: one.number, mixer: mixer, key: one.key,
-			context: one.context, part: one.part, largest: one.largest}
+		several := &attempt{environment: &other, round: one.round, number: one.number, mixer: mixer,
+			opener: one.opener}
 		var told [2][]Reason
 		attempts := [2]*attempt{one, several}
 		for i, a := range attempts {

@@ -137,18 +137,24 @@ func longestAnswer(plan *wire.Plan) int {
 	return most + answerRoom
 }
 
+// A dialer keeps the link to the helper's instance that was called last.
+type dialer struct {
+	*environment
+	link *link // nil: none is open
+}
+
 // dial returns the link of a helper's instance.
-func (s *Stage) dial(ctx context.Context, instance split.Instance) (*link, error) {
-	subject := s.Task.Prepare(instance)
-	if s.link != nil && s.link.subject == subject {
-		return s.link, nil
+func (d *dialer) dial(ctx context.Context, instance split.Instance) (*link, error) {
+	subject := d.Task.Prepare(instance)
+	if d.link != nil && d.link.subject == subject {
+		return d.link, nil
 	}
-	s.hangUp()
+	d.hangUp()
 	l := &link{subject: subject, answers: make(chan []byte, linked)}
 	ctx, l.close = context.WithCancel(context.WithoutCancel(ctx))
 	var err error
-	longest := longestAnswer(s.task.Plan)
-	l.send, err = s.Leader.Exchange.Exchange(ctx, subject, func(answer []byte) {
+	longest := longestAnswer(d.task.Plan)
+	l.send, err = d.Leader.Exchange.Exchange(ctx, subject, func(answer []byte) {
 		if len(answer) > longest {
 			return
 		}
@@ -161,15 +167,15 @@ func (s *Stage) dial(ctx context.Context, instance split.Instance) (*link, error
 		l.close()
 		return nil, err
 	}
-	s.link = l
+	d.link = l
 	return l, nil
 }
 
 // hangUp closes the link.
-func (s *Stage) hangUp() {
-	if s.link != nil {
-		s.link.close()
-		s.link = nil
+func (d *dialer) hangUp() {
+	if d.link != nil {
+		d.link.close()
+		d.link = nil
 	}
 }
 
@@ -177,7 +183,7 @@ func (s *Stage) hangUp() {
 // attempt; nil where none does, or nobody listens. Other answers change nothing: one that is forged, or comes again, would
 // have the finish sent again at once, without end.
 func (s *Stage) ask(ctx context.Context, todo effects) ([]byte, error) {
-	l, err := s.dial(ctx, todo.instance)
+	l, err := s.dialer.dial(ctx, todo.instance)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +236,7 @@ func (e *environment) ends(x split.Attempt, answer []byte) bool {
 func (s *Stage) collectShared(ctx context.Context, todo effects) error {
 	f, a := &s.fetcher, todo.attempt
 	p := a.pair
-	l, err := s.dial(ctx, p.instance)
+	l, err := s.dialer.dial(ctx, p.instance)
 	if err != nil {
 		return err
 	}
@@ -280,14 +286,14 @@ func (s *Stage) examineShared(ctx context.Context, a *attempt) error {
 	for i := range reports[:n] {
 		d := &reports[i]
 		a.backlog.saw(d.Sequence, d.Pending, d.Came, now)
-		if a.precedes(d.Subject) {
+		if a.opener.precedes(d.Subject) {
 			f.keep(d.Ack, now)
 		} else {
 			s.acknowledge(d.Ack)
 		}
 	}
 	f.done(n)
-	s.tellFloods(now)
+	s.queue.tellFloods(now, f.redelivered)
 	return s.acknowledgeKept(ctx, now)
 }
 
@@ -320,13 +326,13 @@ func (a *attempt) sendAll(l *link, now time.Time) error {
 			break
 		}
 		p.exchange.sends(r.N, now)
-		if err := a.sendRequest(l, r); err != nil {
+		if err := a.sendSealed(l, p.key, r); err != nil {
 			return err
 		}
 	}
 	for _, r := range p.leader.Unreplied() {
 		if p.exchange.due(r.N, now) {
-			if err := a.sendRequest(l, r); err != nil {
+			if err := a.sendSealed(l, p.key, r); err != nil {
 				return err
 			}
 		}
@@ -344,8 +350,9 @@ func (p *pairing) cuts() bool {
 	return users > 0 && (full || len(p.exchange.sent) == 0 || !p.takes())
 }
 
-func (a *attempt) sendRequest(l *link, r split.Request) error {
-	data, err := splitwire.Seal(a.Identity, a.task.Suite, a.pair.key, &r)
+// sendSealed sends a request to the holder of an HPKE key.
+func (e *environment) sendSealed(l *link, key []byte, r split.Request) error {
+	data, err := splitwire.Seal(e.Identity, e.task.Suite, key, &r)
 	if err != nil {
 		return errors.Join(errSent, err)
 	}
@@ -364,7 +371,7 @@ func (e *environment) sendPlain(l *link, message any) error {
 // sent it.
 func (a *attempt) hear(l *link, answer []byte, now time.Time) {
 	p := a.pair
-	message, ok := a.heard(answer, a.key)
+	message, ok := a.heard(answer, a.opener.key)
 	if !ok {
 		return
 	}
@@ -395,7 +402,7 @@ func (a *attempt) hear(l *link, answer []byte, now time.Time) {
 			}
 		}
 		if a.users() > users {
-			a.newest = now
+			a.term.newest = now
 		}
 	case *split.Pong:
 		if m.X != p.x {

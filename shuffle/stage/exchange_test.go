@@ -41,12 +41,12 @@ func TestAnswersAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	from := new(flooded)
-	s := &Stage{environment: &environment{Config: Config{Task: "churn", Leader: Leader{Exchange: from}}, task: &wire.Task{Plan: plan}}}
-	l, err := s.dial(t.Context(), split.Instance{})
+	d := &dialer{environment: &environment{Config: Config{Task: "churn", Leader: Leader{Exchange: from}}, task: &wire.Task{Plan: plan}}}
+	l, err := d.dial(t.Context(), split.Instance{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.hangUp()
+	defer d.hangUp()
 	for name, answer := range map[string][]byte{"a share": share, "a reply": reply, "nobody listens": nil} {
 		if from.receive(answer); len(l.answers) != 1 || len(<-l.answers) != len(answer) {
 			t.Errorf("%s of %d bytes is not kept", name, len(answer))

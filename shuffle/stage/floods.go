@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -90,22 +91,44 @@ func due(told, now time.Time) bool { return told.IsZero() || now.Sub(told) >= st
 
 const hostile = "docs/how-to/runbook.md, hostile devices, says what to do"
 
+// A queueWatch looks at the stream of reports, and warns of what is wrong with it.
+type queueWatch struct {
+	*environment
+	queue Queue          // as it was seen last
+	blind stream.Trouble // it cannot be seen
+}
+
+// look notes how full the queue is.
+func (w *queueWatch) look(ctx context.Context) *stream.Queue {
+	q, err := w.Reports.Queue(ctx)
+	if err != nil {
+		w.Logger.Log(ctx, w.blind.Level(time.Now(), err),
+			"cannot see how full the stream of reports is, and purge what is dead", "error", err)
+		observe.Tell(w.Observer.Failed, queued.String())
+		return nil
+	}
+	w.blind.Over()
+	w.queue = Queue{Messages: q.Messages, Bytes: q.Bytes, MaxBytes: q.MaxBytes}
+	w.tellFull(ctx, time.Now())
+	return &q
+}
+
 // tellFloods warns of reports that do not count, where they are more than come too late by themselves, and of reports
 // that came again.
-func (s *Stage) tellFloods(now time.Time) {
-	f := &s.floods
-	if n := s.fetcher.redelivered; n > f.again && due(f.toldAgain, now) {
-		s.Logger.Warn(
+func (w *queueWatch) tellFloods(now time.Time, redelivered uint64) {
+	f := &w.floods
+	if redelivered > f.again && due(f.toldAgain, now) {
+		w.Logger.Warn(
 			"reports were delivered again: they had been out, unacknowledged, for as long as the broker waits. A stage process died with "+
-				"them, or is slower than that, or its acknowledgements were lost", "reports", n-f.again)
-		f.again, f.toldAgain = n, now
+				"them, or is slower than that, or its acknowledgements were lost", "reports", redelivered-f.again)
+		f.again, f.toldAgain = redelivered, now
 	}
-	flooded := f.refused > f.accepted+s.usual()+usualLate
+	flooded := f.refused > f.accepted+w.usual()+usualLate
 	switch {
 	case flooded && due(f.told, now):
-		s.Logger.Warn("most reports do not count: a device floods the task, or many come too late; "+hostile, "refused",
+		w.Logger.Warn("most reports do not count: a device floods the task, or many come too late; "+hostile, "refused",
 			f.refused,
-			"of_no_open_attempt", f.foreign, "accepted", f.accepted, "mostly", f.most(), slog.Any("queue", s.queue))
+			"of_no_open_attempt", f.foreign, "accepted", f.accepted, "mostly", f.most(), slog.Any("queue", w.queue))
 		f.told = now
 	case !due(f.begun, now):
 		return
@@ -114,19 +137,19 @@ func (s *Stage) tellFloods(now time.Time) {
 }
 
 // usual returns the largest cohort of the plan.
-func (s *Stage) usual() (users uint64) {
-	for _, f := range s.task.GetPlan().GetPhases() {
+func (w *queueWatch) usual() (users uint64) {
+	for _, f := range w.task.GetPlan().GetPhases() {
 		users = max(users, cmp.Or(f.Top, f.Cohort))
 	}
 	return users
 }
 
 // tellFull warns of a queue that is half full.
-func (s *Stage) tellFull(ctx context.Context, now time.Time) {
-	f, q := &s.floods, s.queue
+func (w *queueWatch) tellFull(ctx context.Context, now time.Time) {
+	f, q := &w.floods, w.queue
 	if q.MaxBytes > 0 && q.Bytes >= q.MaxBytes/2 && due(f.toldFull, now) {
 		f.toldFull = now
-		s.Logger.WarnContext(ctx, "the stream of reports fills up, and refuses reports when it is full; "+hostile,
+		w.Logger.WarnContext(ctx, "the stream of reports fills up, and refuses reports when it is full; "+hostile,
 			slog.Any("queue", q), "refused_of", f.most())
 	}
 }

@@ -102,8 +102,8 @@ func FuzzAnnounced(f *testing.F) {
 			Data: make([]byte, 64)}); got == Accepted {
 			t.Error("64 zeros are a report")
 		}
-		if a.largest <= 0 || a.mixer.Users() != 0 {
-			t.Errorf("reports of %d bytes, %d users", a.largest, a.mixer.Users())
+		if a.opener.largest <= 0 || a.mixer.Users() != 0 {
+			t.Errorf("reports of %d bytes, %d users", a.opener.largest, a.mixer.Users())
 		}
 	})
 }

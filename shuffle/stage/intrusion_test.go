@@ -39,7 +39,7 @@ func (w *world) begin(c Config) *attempt {
 // reportOf returns the report of one user to an attempt, with its place in the stream as its id.
 func (w *world) reportOf(a *attempt, sequence uint64, counts []uint32) *stream.Message {
 	w.t.Helper()
-	in := &invitation{round: 1, attempt: 1, suite: w.task.Suite, context: a.context}
+	in := &invitation{round: 1, attempt: 1, suite: w.task.Suite, context: a.opener.context}
 	var id [16]byte
 	binary.BigEndian.PutUint64(id[:], sequence)
 	return &stream.Message{Subject: w.name.Report(1, 1), Sequence: sequence, Data: w.seal(in, [][16]byte{id},
@@ -115,7 +115,7 @@ func TestIntrusionFindsNoReportAndNoGenerator(t *testing.T) {
 			seen.NoGenerator(t, where)
 			for _, path := range seen.Funcs {
 				// package shuffle looks into the first; the second is a hash of the standard library
-				if path != ".mixer.cfg.Entropy" && path != ".key.private.kem.kdf.hash" {
+				if path != ".mixer.cfg.Entropy" && path != ".opener.key.private.kem.kdf.hash" {
 					t.Errorf("%s: a function at %v", where, path)
 				}
 			}
@@ -165,7 +165,7 @@ func TestIntrusionFindsNoReportAndNoGenerator(t *testing.T) {
 		seen := look(a)
 		seen.NoGenerator(t, "after the close")
 		for path := range seen.Leaves {
-			for _, gone := range []string{".mixer.totals", ".mixer.ids", ".key.private", ".single.ids"} {
+			for _, gone := range []string{".mixer.totals", ".mixer.ids", ".opener.key.private", ".single.ids"} {
 				if strings.HasPrefix(path, gone) {
 					t.Errorf("%v: %s after the close", trust, path)
 				}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/panlearn/panlearn/internal/observe"
@@ -175,85 +176,104 @@ func (l *lease) failed(now time.Time) {
 	l.due = now.Add(min(l.poll, l.ttl/16))
 }
 
-// keepLease looks at the lease or renews it, where that is due: at most one look and one write.
-func (s *Stage) keepLease(ctx context.Context) {
+// A leaseKeeper keeps the lease of a stage process on the broker.
+type leaseKeeper struct {
+	*environment
+	troubles *troubles
+	held     bool // what Observer.Lease was told last
+	waits    bool // that the lease is another's was logged
+}
+
+// keep looks at the lease or renews it, where that is due: at most one look and one write.
+func (k *leaseKeeper) keep(ctx context.Context) {
 	for range 2 {
 		now := time.Now()
-		look, write := s.lease.next(now)
+		look, write := k.lease.next(now)
 		var err error
 		what := aLook
 		switch {
 		case look:
-			err = s.lookAtLease(ctx)
+			err = k.look(ctx)
 		case write:
 			what = aWrite
-			err = s.writeLease(ctx, s.LeaseTTL)
+			err = k.write(ctx, k.LeaseTTL)
 		default:
 			return
 		}
 		switch {
 		case err == nil:
-			s.worked(what)
+			k.troubles.worked(what)
 			continue
 		case errors.Is(err, stream.ErrConflict): // answered: it is somebody else's, or was lost
-			s.worked(what)
-			s.Logger.Debug("the lease is not as it was known", "error", err)
+			k.troubles.worked(what)
+			k.Logger.Debug("the lease is not as it was known", "error", err)
 		case ctx.Err() == nil:
-			s.failed(ctx, what, err)
+			k.troubles.failed(ctx, what, err)
 		}
-		s.lease.failed(time.Now())
-		observe.Tell(s.Observer.Failed, "lease")
+		k.lease.failed(time.Now())
+		observe.Tell(k.Observer.Failed, "lease")
 		return
 	}
 }
 
-func (s *Stage) lookAtLease(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.LeaseTTL/4)
+func (k *leaseKeeper) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, k.LeaseTTL/4)
 	defer cancel()
-	m, err := found(s.Records.Get(ctx, s.lease.subject))
+	m, err := found(k.Records.Get(ctx, k.lease.subject))
 	if err != nil {
 		return err
 	}
 	now := time.Now()
-	s.lease.saw(now, m)
-	if s.lease.taken(now) {
-		s.worked(aWrite) // another's did
+	k.lease.saw(now, m)
+	if k.lease.taken(now) {
+		k.troubles.worked(aWrite) // another's did
 	}
-	if s.lease.taken(now) && !s.waits {
-		s.waits = true
-		s.Logger.Info("standing by: another process works, or died less than its lease ago", "lease", s.lease.theirs)
+	if k.lease.taken(now) && !k.waits {
+		k.waits = true
+		k.Logger.Info("standing by: another process works, or died less than its lease ago", "lease", k.lease.theirs)
 	}
 	return nil
 }
 
-func (s *Stage) writeLease(ctx context.Context, ttl time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, s.LeaseTTL/4)
+func (k *leaseKeeper) write(ctx context.Context, ttl time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, k.LeaseTTL/4)
 	defer cancel()
 	sent := time.Now()
-	sequence, err := s.Records.Swap(ctx, s.lease.subject, s.lease.expects, s.lease.record(ttl))
+	sequence, err := k.Records.Swap(ctx, k.lease.subject, k.lease.expects, k.lease.record(ttl))
 	if err != nil {
 		return err
 	}
-	s.lease.wrote(sent, sequence)
+	k.lease.wrote(sent, sequence)
+	return nil
+}
+
+// confirm renews the lease. Where it succeeds nobody else has had it since we wrote it last, whatever this machine's
+// clocks say.
+func (k *leaseKeeper) confirm(ctx context.Context) error {
+	if err := k.write(ctx, k.LeaseTTL); err != nil {
+		k.lease.failed(time.Now())
+		observe.Tell(k.Observer.Failed, "lease")
+		return fmt.Errorf("renew the lease: %w", err)
+	}
 	return nil
 }
 
 // giveUp lets the next process begin at once instead of after the lease's time.
-func (s *Stage) giveUp(ctx context.Context) {
-	if s.lease.known && s.lease.ours && s.lease.holds(time.Now()) {
-		if err := s.writeLease(context.WithoutCancel(ctx), 0); err != nil {
-			s.Logger.Debug("could not give the lease up; it expires", "error", err)
+func (k *leaseKeeper) giveUp(ctx context.Context) {
+	if k.lease.known && k.lease.ours && k.lease.holds(time.Now()) {
+		if err := k.write(context.WithoutCancel(ctx), 0); err != nil {
+			k.Logger.Debug("could not give the lease up; it expires", "error", err)
 		}
 	}
-	s.lease.until = time.Time{}
-	s.places.holds(time.Time{}, time.Time{})
-	s.tellLease(false)
+	k.lease.until = time.Time{}
+	k.places.holds(time.Time{}, time.Time{})
+	k.tell(false)
 }
 
-func (s *Stage) tellLease(held bool) {
-	if held != s.held {
-		s.held, s.waits = held, false
-		s.Logger.Info("lease", "held", held)
-		observe.Tell(s.Observer.Lease, held)
+func (k *leaseKeeper) tell(held bool) {
+	if held != k.held {
+		k.held, k.waits = held, false
+		k.Logger.Info("lease", "held", held)
+		observe.Tell(k.Observer.Lease, held)
 	}
 }

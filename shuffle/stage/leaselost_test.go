@@ -200,7 +200,7 @@ func TestLeasesAreProvisionedAgain(t *testing.T) {
 	works := func() bool { return stages[0].Status().Lease != stages[1].Status().Lease }
 	until(t, works)
 	time.Sleep(time.Second) // some renewals
-	check(t, conn.JetStream().DeleteStream(ctx, w.name.Name(stream.Leases)))
+	check(t, conn.Admin().JetStream().DeleteStream(ctx, w.name.Name(stream.Leases)))
 	until(t, func() bool { return !stages[0].Status().Lease && !stages[1].Status().Lease })
 	check(t, natsadmin.Provision(ctx, conn, w.name, natsadmin.Options{}))
 	until(t, works)

@@ -47,7 +47,7 @@ func (a *attempt) join(m *stream.Message, open []byte, now time.Time) error {
 	}
 	x := split.Attempt{Task: a.taskHash, Round: uint64(a.round.number), Number: uint64(a.number),
 		Open: stream.HashOf(open), Join: stream.HashOf(m.Data)}
-	keys := seal.SharedKeys{Leader: a.key.Public(), Helper: j.PublicKey}
+	keys := seal.SharedKeys{Leader: a.opener.key.Public(), Helper: j.PublicKey}
 	switch {
 	case stream.Hash(j.OpenHash) != x.Open:
 		return fmt.Errorf("%s is of another Open than the one that stands", m.Subject)
@@ -57,7 +57,7 @@ func (a *attempt) join(m *stream.Message, open []byte, now time.Time) error {
 	if err := keys.Check(a.task.Suite); err != nil {
 		return fmt.Errorf("%s: %w", m.Subject, err)
 	}
-	plain, err := a.key.OpenVerifyKey(a.taskHash, &j)
+	plain, err := a.opener.key.OpenVerifyKey(a.taskHash, &j)
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Subject, err)
 	}
@@ -98,7 +98,7 @@ func (p *collecting) shared(now time.Time, did effects, r result) (phase, error)
 	case did.subject == p.Task.Join(a.round.number, a.number):
 		p.joining = now.Add(p.jittered())
 		if r.message == nil {
-			p.helperAway(a.started, now.Sub(a.started) > 2*p.LeaseTTL)
+			p.helperAway(a.term.started, now.Sub(a.term.started) > 2*p.LeaseTTL)
 			return p, nil
 		}
 		if err := a.join(r.message, p.open, now); err != nil {
@@ -169,9 +169,9 @@ type leadWorker struct {
 // none; whether the others count is decided in the order in which the messages came.
 func (w *leadWorker) opener(a *attempt, c seal.SharedContext) split.Opener {
 	if a.tokens == nil {
-		return splitwire.OpenerOf(a.key, c, seal.Leader)
+		return splitwire.OpenerOf(a.opener.key, c, seal.Leader)
 	}
-	return splitwire.OpenerWith(a.key, c, seal.Leader, a.part.Grant, func(data []byte, users int) []bool {
+	return splitwire.OpenerWith(a.opener.key, c, seal.Leader, a.opener.part.Grant, func(data []byte, users int) []bool {
 		w.tokens = a.tokens.verify(w.tokens, data, users)
 		admitted := make([]bool, users)
 		for i, t := range w.tokens {
@@ -229,21 +229,21 @@ func (a *attempt) lead(reports []stream.Delivery) (n int) {
 // take reads one message and hands it to the leader.
 func (a *attempt) take(m *stream.Message) taken {
 	o := sealed{message: m}
-	mine, reason := a.parse(&o)
+	mine, reason := a.opener.parse(&o)
 	t := taken{message: m, of: o.of, reason: reason}
 	if mine {
 		a.cutoff = max(a.cutoff, m.Sequence)
 	}
 	if reason != Accepted {
 		o.mine, o.reason = mine, reason
-		a.refuse(&o)
+		a.note(&o)
 		return t
 	}
 	r := &o.report
 	job, outcome := a.pair.leader.Take(splitwire.UsersOf(r), seal.Leader.Sealed(r), seal.Helper.Sealed(r))
 	if job == nil {
 		o.mine, o.reason, t.reason = true, reasonOfShared(outcome), reasonOfShared(outcome)
-		a.refuse(&o)
+		a.note(&o)
 		return t
 	}
 	t.job = job
@@ -283,16 +283,6 @@ func (a *attempt) taken(t *taken) {
 		reason = Undecryptable
 	}
 	a.floods.saw(&sealed{of: t.of, mine: true, reason: reason})
-}
-
-// refuse counts a message that was not opened.
-func (a *attempt) refuse(o *sealed) {
-	a.counts[o.reason]++
-	a.floods.saw(o)
-	if prior := a.backlog.before; prior != nil && o.of == prior.of {
-		a.backlog.late++
-	}
-	observe.Tell(a.Observer.Report, o.reason)
 }
 
 // decided counts the outcome of one user.
@@ -340,7 +330,7 @@ func sharedRejects(r split.Rejects) []*wire.Reject {
 func (a *attempt) prepare() (*split.Ending, error) {
 	e := split.Entropy{Secret: a.Identity.Secret(entropyLabel)}
 	_, _ = crand.Read(e.Fresh[:]) // never fails
-	a.key.Erase()
+	a.opener.key.Erase()
 	note := split.Note{Cutoff: a.cutoff, Manifest: a.manifest}
 	slices.SortFunc(a.taking.counted, compareHashes)
 	for _, h := range a.taking.counted {

@@ -22,7 +22,7 @@ func TestPanicErases(t *testing.T) {
 	for name, set := range map[string]func(c *Config, s *Stage){
 		"in Run":     func(c *Config, s *Stage) { s.Observer.Report = func(Reason) { fault() } },
 		"in a fetch": func(c *Config, s *Stage) { s.fetcher.queue = faulty{s.Reports, fault} },
-		"beside Run": func(c *Config, s *Stage) { s.caught.Do(fault) },
+		"beside Run": func(c *Config, s *Stage) { s.desk.caught.Do(fault) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, plan{cohort: 8, minimum: 1, suite: wire.Suite_SUITE_X25519, deadline: time.Hour})
@@ -67,7 +67,7 @@ func TestPanicErases(t *testing.T) {
 			}
 			r := &wire.Report{Version: stream.Version, TaskHash: w.hash[:], Ids: [][]byte{make([]byte, 16)},
 				Encapsulated: make([]byte, 32), Ciphertext: make([]byte, 64)}
-			if _, err := open.key.Open(open.context, r); !errors.Is(err, seal.ErrErased) || open.mixer.CanClose() {
+			if _, err := open.opener.key.Open(open.opener.context, r); !errors.Is(err, seal.ErrErased) || open.mixer.CanClose() {
 				t.Errorf("%s: the key opens (%v), or totals are left", name, err)
 			}
 		})

@@ -42,7 +42,7 @@ func (s *Stage) perform(ctx context.Context, todo effects) (r result, err error)
 	case put:
 		r.put, err = s.Records.PutOnce(ctx, todo.subject, todo.data)
 	case queued:
-		r.queue = s.lookAtQueue(ctx)
+		r.queue = s.queue.look(ctx)
 	case marked:
 		if r.marked, err = s.Marks.Claimed(s.taskHash); err != nil {
 			err = fmt.Errorf("%s: marks of claimed rounds: %w", OwnDisk, err)
@@ -122,7 +122,7 @@ func (s *Stage) collect(ctx context.Context, todo effects) (woken bool, err erro
 	n := a.examineAll(reports)
 	now := time.Now()
 	if a.mixer.Users() > users {
-		a.newest = now
+		a.term.newest = now
 	}
 	if !s.lease.holds(now) {
 		return woken, nil
@@ -130,7 +130,7 @@ func (s *Stage) collect(ctx context.Context, todo effects) (woken bool, err erro
 	for i := range reports[:n] {
 		d := &reports[i]
 		a.backlog.saw(d.Sequence, d.Pending, d.Came, now)
-		if a.precedes(d.Subject) {
+		if a.opener.precedes(d.Subject) {
 			f.keep(d.Ack, now)
 		} else {
 			s.acknowledge(d.Ack)
@@ -140,7 +140,7 @@ func (s *Stage) collect(ctx context.Context, todo effects) (woken bool, err erro
 		f.done(len(f.ready))
 	}
 	a.places.waits(a.table, uint64(len(f.ready))+f.behind, a.backlog.examined, f.landedAt)
-	s.tellFloods(now)
+	s.queue.tellFloods(now, f.redelivered)
 	return woken, s.acknowledgeKept(ctx, now)
 }
 
@@ -159,7 +159,7 @@ func (s *Stage) acknowledgeKept(ctx context.Context, now time.Time) error {
 	}
 	kept := f.kept
 	f.kept = nil
-	if err := s.confirm(ctx); err != nil {
+	if err := s.keeper.confirm(ctx); err != nil {
 		return err
 	}
 	for _, ack := range kept {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/panics"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -207,34 +208,42 @@ func (p *places) unheard(t *placeTable, now time.Time) bool {
 	return p.mute
 }
 
+// A placeDesk has the broker hand requests for places to the stage.
+type placeDesk struct {
+	*environment
+	served bool         // the broker hands out requests for places, or refuses to
+	serves time.Time    // when it is asked again; zero: it was not yet
+	caught panics.First // of what answers them, beside Run
+}
+
 // serve asks the broker to hand out requests for places, where the task's plan has them: until it does, or refuses.
-func (s *Stage) serve(ctx context.Context) {
+func (d *placeDesk) serve(ctx context.Context) {
 	now := time.Now()
-	if s.served || s.task == nil || !s.task.Plan.Places || now.Before(s.serves) {
+	if d.served || d.task == nil || !d.task.Plan.Places || now.Before(d.serves) {
 		return
 	}
-	if s.PlaceServer == nil {
-		s.served = true
+	if d.PlaceServer == nil {
+		d.served = true
 		return
 	}
-	err := s.PlaceServer.ServePlaces(ctx, s.Task, func(subject string, data []byte) (answer []byte) {
-		s.caught.Do(func() { answer = s.places.answer(subject, data) })
+	err := d.PlaceServer.ServePlaces(ctx, d.Task, func(subject string, data []byte) (answer []byte) {
+		d.caught.Do(func() { answer = d.places.answer(subject, data) })
 		return answer
 	})
 	if err != nil && !errors.Is(err, stream.ErrRefused) {
-		s.serves = now.Add(tryAgain)
-		s.Logger.DebugContext(ctx, "cannot ask for requests for places yet", "error", err)
+		d.serves = now.Add(tryAgain)
+		d.Logger.DebugContext(ctx, "cannot ask for requests for places yet", "error", err)
 		return
 	}
-	s.served = true
+	d.served = true
 	if err != nil {
-		s.Logger.Warn("no requests for places come, so devices charge before they know that there is room: "+
-			"docs/how-to/operations.md, Places, has the permission", "subject", s.Task.Places(), "error", err)
+		d.Logger.Warn("no requests for places come, so devices charge before they know that there is room: "+
+			"docs/how-to/operations.md, Places, has the permission", "subject", d.Task.Places(), "error", err)
 		return
 	}
-	s.places.mu.Lock()
-	s.places.serves = true
-	s.places.mu.Unlock()
+	d.places.mu.Lock()
+	d.places.serves = true
+	d.places.mu.Unlock()
 }
 
 // tryAgain is the time after which a broker that did not answer is asked again for requests for places.

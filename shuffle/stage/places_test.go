@@ -224,7 +224,7 @@ func TestASecondAttemptServesTheChargedFirst(t *testing.T) {
 		if lease := a.takePlaces(); lease != 3*time.Second {
 			t.Fatalf("a lease of %v", lease)
 		}
-		return a.table.reserved.Equal(a.started.Add(3 * time.Second))
+		return a.table.reserved.Equal(a.term.started.Add(3 * time.Second))
 	}
 	if !floors(wire.Trust_TRUST_SHUFFLE) || floors(wire.Trust_TRUST_PAN) || floors(wire.Trust_TRUST_SHUFFLE_PAN) {
 		t.Error("want the first lease reserved where users come again, and there alone")

@@ -20,20 +20,15 @@ type Stage struct {
 	ran     atomic.Bool
 	wake    <-chan stream.Wake // nil: only the timer wakes
 	fetcher fetcher
-	link    *link // to the helper; nil: none is open
-	queue   Queue // as it was seen last
+	keeper  leaseKeeper
+	queue   queueWatch
+	desk    placeDesk
+	dialer  dialer
 
-	held     bool      // what Observer.Lease was told last
-	waits    bool      // that the lease is another's was logged
-	served   bool      // the broker hands out requests for places, or refuses to
-	serves   time.Time // when it is asked again; zero: it was not yet
-	failures int       // in a row
-	troubles troubles
-	blind    stream.Trouble // the queue cannot be seen
-	grace    time.Time      // until when a bound phase goes on after the context ended
-	open     atomic.Bool    // users were asked to an attempt
-
-	caught panics.First // of what runs beside Run
+	failures int // in a row
+	troubles *troubles
+	grace    time.Time   // until when a bound phase goes on after the context ended
+	open     atomic.Bool // users were asked to an attempt
 
 	do func(context.Context, effects) (result, error) // perform; tests watch it
 
@@ -65,13 +60,13 @@ func (s *Stage) Run(ctx context.Context) error {
 		}
 	}()
 	for err == nil {
-		s.caught.Again()
+		s.desk.caught.Again()
 		todo := p.next(time.Now())
 		if todo.call == stop {
 			break
 		}
 		s.open.Store(todo.drains)
-		s.serve(steps)
+		s.desk.serve(steps)
 		if err = s.stopped(ctx, steps, todo); err == nil {
 			p, err = s.step(steps, p, todo.needs)
 		}
@@ -79,8 +74,8 @@ func (s *Stage) Run(ctx context.Context) error {
 	whole = true
 	p.abandon()
 	s.fetcher.drop()
-	s.hangUp()
-	s.giveUp(ctx)
+	s.dialer.hangUp()
+	s.keeper.giveUp(ctx)
 	s.publish(p, nil, false)
 	return err
 }
@@ -94,7 +89,7 @@ func (s *Stage) eraseOrDie(p phase) {
 	if panics.Caught(func() error {
 		p.abandon()
 		s.fetcher.drop()
-		s.hangUp()
+		s.dialer.hangUp()
 		return nil
 	}) != nil {
 		go die() // nobody catches it there
@@ -149,11 +144,11 @@ func (s *Stage) step(ctx context.Context, p phase, needs need) (phase, error) {
 		ctx = context.WithoutCancel(ctx)
 	}
 	if needs != nothing {
-		s.keepLease(ctx)
+		s.keeper.keep(ctx)
 	}
 	now := time.Now()
 	held := s.lease.holds(now)
-	s.tellLease(held)
+	s.keeper.tell(held)
 	s.places.holds(s.lease.until, s.lease.asleep)
 	if needs == leased && !held {
 		p.abandon()
@@ -180,7 +175,7 @@ func (s *Stage) step(ctx context.Context, p phase, needs need) (phase, error) {
 	}
 	if todo.call != wait && (todo.call != collect || s.fetcher.landed != landed) {
 		s.failures = 0
-		s.worked(todo.about())
+		s.troubles.worked(todo.about())
 	}
 	if needs == leased && !s.lease.holds(time.Now()) {
 		return p, nil // too late to act on it: no claim is begun without the lease
@@ -193,7 +188,7 @@ func (s *Stage) step(ctx context.Context, p phase, needs need) (phase, error) {
 	case err != nil:
 		return p, fmt.Errorf("stage: %s: %w", p, err)
 	}
-	s.worked(forged + todo.about())
+	s.troubles.worked(forged + todo.about())
 	if after != p {
 		s.troubles.forget()
 	}
@@ -216,7 +211,7 @@ const forged = "forged "
 // trouble waits a little after a call that failed, longer each time.
 func (s *Stage) trouble(ctx context.Context, todo effects, what string, err error) {
 	s.failures++
-	s.failed(ctx, what, err, "failures", s.failures)
+	s.troubles.failed(ctx, what, err, "failures", s.failures)
 	observe.Tell(s.Observer.Failed, todo.call.String())
 	pause := min(s.LeaseTTL/64<<min(s.failures, 6), s.Poll) + 1
 	timer := time.NewTimer(pause/2 + time.Duration(s.jitter.Int64N(int64(pause))))

@@ -53,14 +53,14 @@ func (s *Stage) publish(p phase, open *attempt, held bool) {
 	now.Trouble, now.Troubled = s.troubles.standing()
 	now.Redelivered, now.Strange = s.fetcher.redelivered, s.floods.strange
 	if held {
-		now.Queue, now.Lost, now.LostSince = s.queue, s.older.lost(), s.older.since
+		now.Queue, now.Lost, now.LostSince = s.queue.queue, s.older.lost(), s.older.since
 	}
 	now.HelperAway = s.helper
 	now.Places = s.places.status(time.Now())
-	now.Places.Refused = s.served && !s.places.served()
+	now.Places.Refused = s.desk.served && !s.places.served()
 	if open != nil {
 		now.Round, now.Attempt, now.Users, now.Unjoined = open.round.number, open.number, open.users(), open.unjoined()
-		now.Cohort, now.Minimum, now.Deadline = open.round.mixer.Cohort, open.round.mixer.Minimum, open.deadlineAt()
+		now.Cohort, now.Minimum, now.Deadline = open.round.mixer.Cohort, open.round.mixer.Minimum, open.term.deadlineAt()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

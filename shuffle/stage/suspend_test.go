@@ -82,8 +82,7 @@ func (s *suspended) Purge(ctx context.Context, before uint64) error {
 
 // stood has the clocks of a process stand still for a while: the monotonic one, and the wall clock too where the
 // machine is a virtual one that was paused.
-func (s *Stage) stood(d time.Duration, wall bool) {
-	l := s.lease
+func (l *lease) stood(d time.Duration, wall bool) {
 	l.until, l.due, l.seen = l.until.Add(d), l.due.Add(d), l.seen.Add(d)
 	if wall {
 		l.asleep = l.asleep.Add(d)
@@ -134,7 +133,7 @@ func TestSuspendedStageTakesNothing(t *testing.T) {
 				in := w.invited(t.Context(), 1, after)
 				w.answer(t.Context(), in, w.users(1))
 				synctest.Wait()
-				a.stood(pause, test.wall)
+				a.lease.stood(pause, test.wall)
 				ports.wake()
 				time.Sleep(3 * time.Second) // it fetches, or purges
 				close(gate.open)
@@ -162,7 +161,7 @@ func TestSuspendedStageGoesOn(t *testing.T) {
 		c.Observer.Fill = func(users, _ uint64) { // on Run's goroutine
 			if users == 3 && !slept {
 				slept = true
-				s.stood(time.Hour, false)
+				s.lease.stood(time.Hour, false)
 				if s.lease.holds(time.Now()) {
 					t.Error("a lease is held an hour after it was renewed")
 				}

@@ -166,7 +166,7 @@ func (a *attempt) takes(t token) bool {
 // admit adds the users of an opened message whose tokens count, and refuses the others alone. It returns what became of
 // the message: accepted where at least one user was added.
 func (a *attempt) admit(o *sealed) Reason {
-	size, users := a.part.Leader, len(o.ids)
+	size, users := a.opener.part.Leader, len(o.ids)
 	packed := o.plaintext[:users*size]
 	var taken []grant.Hash
 	kept := 0

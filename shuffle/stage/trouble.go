@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -10,7 +11,10 @@ import (
 
 // troubles are the calls of the broker that fail, by name and stream. One that works says nothing of another: reads
 // are answered beside a write that a full disk swallows, and one stream beside another.
-type troubles map[string]*trouble
+type troubles struct {
+	log *slog.Logger
+	of  map[string]*trouble
+}
 
 type trouble struct {
 	series stream.Trouble
@@ -36,51 +40,51 @@ func (e effects) about() string {
 }
 
 // failed notes that a call failed, and logs it where that is due.
-func (s *Stage) failed(ctx context.Context, what string, err error, attributes ...any) {
+func (t *troubles) failed(ctx context.Context, what string, err error, attributes ...any) {
 	now := time.Now()
-	t := s.troubles[what]
-	if t == nil {
-		t = &trouble{since: now}
-		s.troubles[what] = t
+	one := t.of[what]
+	if one == nil {
+		one = &trouble{since: now}
+		t.of[what] = one
 	}
-	t.cause, t.last = err.Error(), now
+	one.cause, one.last = err.Error(), now
 	attributes = append([]any{"call", what}, append(attributes, "error", err)...)
 	text := "a call of the broker failed, trying again"
 	if what == mark.String() || what == marked.String() {
 		text = "the stage cannot use its own --state, trying again: nothing is claimed meanwhile. Make room on its disk, or give it back; nothing has to be restarted"
 	}
-	s.Logger.Log(ctx, t.series.Level(now, err), text, attributes...)
+	t.log.Log(ctx, one.series.Level(now, err), text, attributes...)
 }
 
 // worked notes that a call worked, and logs it where its failures were.
-func (s *Stage) worked(what string) {
-	t := s.troubles[what]
-	if t == nil {
+func (t *troubles) worked(what string) {
+	one := t.of[what]
+	if one == nil {
 		return
 	}
-	if delete(s.troubles, what); t.series.Over() {
+	if delete(t.of, what); one.series.Over() {
 		text := "the broker answers again"
 		if what == mark.String() || what == marked.String() {
 			text = "the stage can use its own --state again"
 		}
-		s.Logger.Info(text, "call", what)
+		t.log.Info(text, "call", what)
 	}
 }
 
 // forget drops the troubles of calls of a phase that is over or abandoned, which are not repeated. It keeps those of
 // the calls that keep the lease.
-func (t troubles) forget() {
-	for what := range t {
+func (t *troubles) forget() {
+	for what := range t.of {
 		if !strings.HasSuffix(what, " "+stream.Leases.String()) {
-			delete(t, what)
+			delete(t.of, what)
 		}
 	}
 }
 
 // standing returns the cause of the call that failed last, and the time since when calls fail.
-func (t troubles) standing() (cause string, since time.Time) {
+func (t *troubles) standing() (cause string, since time.Time) {
 	var last time.Time
-	for _, one := range t {
+	for _, one := range t.of {
 		if cause == "" || one.last.After(last) {
 			cause, last = one.cause, one.last
 		}

@@ -37,7 +37,7 @@ func (a *admission) admit(events []*event) error {
 	}
 	for _, record := range stored {
 		if record.State > participation.Charged { // whatever a lagging replica shows now
-			a.rounds.proveClosed(record.Draw.Round)
+			a.rounds.known.proveClosed(record.Draw.Round)
 		}
 	}
 	var lined []*event
@@ -95,7 +95,7 @@ func (a *admission) settleSize(terms *consent.Agreement) error {
 	a.log.Info("all that this silo has is one block", "units", terms.Units(), "units_planned_for", a.contract.agreement.Units(),
 		"trials", terms.Trials(),
 		"trials_planned", a.contract.agreement.Trials(), "epsilon", terms.Guarantee.Epsilon, "delta", terms.Delta)
-	r := a.rounds.newest
+	r := a.rounds.known.newest
 	return a.do(effect{call: prepareReports, number: r.number, phase: r.place.Index, message: r.message}).err
 }
 
@@ -113,7 +113,7 @@ func (a *admission) pinStore() error {
 		a.log.Warn("pinned the task at first use: nothing but the broker vouches for it", "task_hash",
 			fmt.Sprintf("%x", a.contract.unpinned.Task))
 	}
-	if r := a.rounds.number(); r > 1 && a.contract.agreement.Spec.Silo != nil {
+	if r := a.rounds.known.number(); r > 1 && a.contract.agreement.Spec.Silo != nil {
 		a.log.Warn(
 			"this state folder took part in no round of the task, which has gone on without it: rows that were in a report of the task before, from a "+
 				"folder that is lost, are drawn again and pay twice: if there are such, stop this and leave the task", "round", r)

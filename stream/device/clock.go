@@ -114,7 +114,7 @@ func (c *core) compareClock() {
 		c.log.Info("the broker answers for its clock again")
 	}
 	was, told := !k.found.IsZero(), got.time
-	if r := c.rounds.newest; r != nil && r.open != nil && !told.IsZero() {
+	if r := c.rounds.known.newest; r != nil && r.open != nil && !told.IsZero() {
 		if opened := time.UnixMilli(r.open.StartedUnixMs); opened.After(told) {
 			told = opened
 		}

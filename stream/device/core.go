@@ -36,12 +36,12 @@ type core struct {
 }
 
 // recallDrawn puts the events that drew for an earlier attempt, or round, back among those that wait.
-func (c *core) recallDrawn() { c.queue.recallFor(c.rounds.newest, c.stands) }
+func (c *core) recallDrawn() { c.queue.recallFor(c.rounds.known.newest, c.stands) }
 
 // room returns the number of events that can be taken in now. After the task's end any event is taken in and
 // answered from the store.
 func (c *core) room() int {
-	r := c.rounds.newest
+	r := c.rounds.known.newest
 	switch {
 	case c.contract.agreement != nil && c.rounds.over():
 		return c.chunk
@@ -54,7 +54,7 @@ func (c *core) room() int {
 	}
 	if r.later() { // after a restart members are found among their reserve, which another process held too
 		most := 2 * r.most
-		places = most - min(most, r.joined+c.rounds.absent()+uint64(len(c.queue.events)))
+		places = most - min(most, r.joined+c.rounds.known.absent()+uint64(len(c.queue.events)))
 	}
 	return min(int(min(places, uint64(c.chunk))), c.settings.MaxInFlight-c.uplink.sending-c.queue.seats.taken())
 }
@@ -67,8 +67,8 @@ const mostUngranted = 4096
 // many of its users as the round takes of all clients together, and the announced share of them joins. Of blocks
 // of rows it offers one: each organisation reports once.
 func (c *core) places() uint64 {
-	taken := c.rounds.newest.joined + c.rounds.absent() + uint64(len(c.queue.drawn)+len(c.queue.seats.line))
-	return c.rounds.newest.most - min(taken, c.rounds.newest.most)
+	taken := c.rounds.known.newest.joined + c.rounds.known.absent() + uint64(len(c.queue.drawn)+len(c.queue.seats.line))
+	return c.rounds.known.newest.most - min(taken, c.rounds.known.newest.most)
 }
 
 // stands returns the number of events that draw for an attempt on behalf of this client: the rows of Run, which
@@ -104,7 +104,7 @@ const (
 // business returns what the client still has to do.
 func (c *core) business() business {
 	b := nothing
-	for _, r := range c.rounds.known {
+	for _, r := range c.rounds.known.of {
 		switch {
 		case c.uplink.sending > 0 || len(r.owed) > 0:
 			return anAnswer
@@ -154,7 +154,7 @@ func (c *core) patience(woken bool) time.Duration {
 
 // deadline returns the deadline of the newest round, or the plan's where this client knows no round; 0 for none.
 func (c *core) deadline() time.Duration {
-	switch r := c.rounds.newest; {
+	switch r := c.rounds.known.newest; {
 	case r != nil && r.message != nil:
 		return r.place.Deadline
 	case c.contract.agreement == nil:
@@ -184,13 +184,13 @@ func apart(users, events uint64, most time.Duration) time.Duration {
 // alarms returns the times at which the passing of time gives the loop something to do: an event joins or asks again,
 // or an outcome is read.
 func (c *core) alarms(now time.Time) (at []time.Time) {
-	if due, ok := c.queue.due(c.rounds.newest, now); ok && c.rounds.joinable() && c.uplink.refusals.wait == 0 {
+	if due, ok := c.queue.due(c.rounds.known.newest, now); ok && c.rounds.joinable() && c.uplink.refusals.wait == 0 {
 		if least := now.Add(joinEvery); due.Before(least) {
 			due = least
 		}
 		at = append(at, due)
 	}
-	for _, r := range c.rounds.known {
+	for _, r := range c.rounds.known.of {
 		if r.unjudged() {
 			at = append(at, r.judged)
 		}
@@ -206,10 +206,10 @@ func (c *core) alarms(now time.Time) (at []time.Time) {
 func (c *core) takeCharged(record participation.Record, bundles map[[16]byte]*bundle) {
 	e := &event{record: record}
 	c.events[record.Key] = e
-	r := c.rounds.known[record.Draw.Round]
+	r := c.rounds.known.of[record.Draw.Round]
 	if r == nil {
 		r = &round{number: record.Draw.Round, manifest: record.Draw.Manifest}
-		c.rounds.known[r.number] = r
+		c.rounds.known.of[r.number] = r
 	}
 	r.joined++
 	b := bundles[record.Draw.Bundle]

@@ -63,7 +63,7 @@ func newLoop(c Settings) *loop {
 	}
 	l.accounts.now = l.clock.now
 	l.rounds = &rounds{now: time.Now, log: c.Logger, chance: system, contract: l.contract, poll: c.Poll,
-		known: make(map[stream.Round]*round)}
+		known: roundTable{of: make(map[stream.Round]*round)}}
 	sharer := newSharer()
 	l.core = &core{now: time.Now, log: c.Logger, chance: system,
 		rules: rules{settings: &l.Settings, contract: l.contract, rounds: l.rounds}, uplink: newUplink(&c, chunk, system), clock: &l.clock, sharer: sharer, beats: newBeats(time.Now(), chunk, 2*chunk),
@@ -244,9 +244,9 @@ func (l *loop) doWhatIsDue() error {
 	if err := l.sender.sendOwed(); err != nil {
 		return err
 	}
-	l.core.dismiss(l.core.queue.sort(l.rounds.newest, l.core.settled),
+	l.core.dismiss(l.core.queue.sort(l.rounds.known.newest, l.core.settled),
 		"they took part as often as they may, or their phase is over")
-	if l.rounds.newest.keeps() > 0 {
+	if l.rounds.known.newest.keeps() > 0 {
 		if err := l.usher.seatLine(); err != nil {
 			return err
 		}
@@ -311,10 +311,10 @@ func (l *loop) tellProgress() {
 	}
 	u := l.core.uplink
 	p := Progress{Summary: l.core.book.total, InFlight: u.sending, Over: l.rounds.over(), Standing: l.standing(),
-		RefusedPublishes: u.refusals.count, Older: l.rounds.older, OlderSince: l.rounds.olderSince, Trouble: u.trouble,
+		RefusedPublishes: u.refusals.count, Older: l.rounds.back.older, OlderSince: l.rounds.back.since, Trouble: u.trouble,
 		Troubled: u.troubled}
 	p.Ahead, p.AheadSince = l.clock.foundAhead()
-	if r := l.rounds.newest; r != nil {
+	if r := l.rounds.known.newest; r != nil {
 		p.Round, p.Attempt, p.Joined, p.Cohort = r.number, r.attempt.Number, r.joined, r.place.Cohort
 	}
 	l.Settings.Progress(p)

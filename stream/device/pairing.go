@@ -85,7 +85,7 @@ func (r *rounds) hearJoin(one *round, j *wire.Join, hash stream.Hash, spread tim
 
 // pairDue reads the missing parts whose time has come, once.
 func (r *rounds) pairDue(now time.Time, busy func() bool) {
-	for _, one := range r.sorted() {
+	for _, one := range r.known.sorted() {
 		if one.halved.IsZero() || now.Before(one.halved) {
 			continue
 		}

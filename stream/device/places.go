@@ -154,7 +154,7 @@ func (s *seats) use(n int) (users int, from []ask) {
 
 // drawsFirst reports whether reports are drawn before a place is asked for, because working one out could take as long as
 // the place is kept.
-func (c *core) drawsFirst() bool { return c.beats.tick > c.rounds.newest.keeps()/4 }
+func (c *core) drawsFirst() bool { return c.beats.tick > c.rounds.known.newest.keeps()/4 }
 
 // moment returns the time by both clocks.
 func (c *core) moment() moment { return moment{c.now(), c.clock.read()} }
@@ -168,7 +168,7 @@ type usher struct {
 
 // seatLine has the first in the line join as places are granted, and asks for places for others.
 func (u *usher) seatLine() error {
-	r, s := u.rounds.newest, &u.queue.seats
+	r, s := u.rounds.known.newest, &u.queue.seats
 	if !u.rounds.joinable() || u.clock.holds() {
 		return nil
 	}
@@ -210,7 +210,7 @@ func (u *usher) seatLine() error {
 
 // lineUp puts up to n events whose time has come at the end of the line, and returns how many.
 func (u *usher) lineUp(n int, now time.Time) (int, error) {
-	r, first := u.rounds.newest, u.drawsFirst()
+	r, first := u.rounds.known.newest, u.drawsFirst()
 	if first {
 		n = min(n, u.beats.left)
 	}
@@ -226,13 +226,13 @@ func (u *usher) lineUp(n int, now time.Time) (int, error) {
 
 // mostAsked bounds the events that ask or have places: as many as ticks within a quarter of the lease have room for.
 func (u *usher) mostAsked() int {
-	return u.beats.quota * int(max(1, u.rounds.newest.keeps()/4/u.beats.tick))
+	return u.beats.quota * int(max(1, u.rounds.known.newest.keeps()/4/u.beats.tick))
 }
 
 // seatFirst has the first in the line join, as many as places are granted: on a tick, or, where their reports are drawn,
 // at once.
 func (u *usher) seatFirst() error {
-	r, s, drawn := u.rounds.newest, &u.queue.seats, u.drawsFirst()
+	r, s, drawn := u.rounds.known.newest, &u.queue.seats, u.drawsFirst()
 	for len(s.placed) > 0 && u.rounds.joinable() {
 		n := min(u.chunk, len(s.line))
 		if !drawn {

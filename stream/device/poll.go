@@ -41,7 +41,7 @@ func (l *loop) poll() error {
 // not suffice to judge is read later. takeWake returns an error only if the policy refuses or the store fails.
 func (l *loop) takeWake(w stream.Wake) error {
 	if w.Subject == "" {
-		l.rounds.unsure = l.rounds.newest != nil
+		l.rounds.unsure = l.rounds.known.newest != nil
 		l.pollSoon()
 		return nil
 	}
@@ -61,7 +61,7 @@ func (l *loop) takeWake(w stream.Wake) error {
 		return nil
 	}
 	before, got := l.rounds.learned, stream.Message{Subject: w.Subject, Data: w.Data}
-	switch one := l.rounds.known[at.Round]; {
+	switch one := l.rounds.known.of[at.Round]; {
 	case at.Verb == "round":
 		if l.rounds.hearsRound(at.Round) {
 			if m, hash, ok := l.records.round(got); ok {
@@ -75,14 +75,14 @@ func (l *loop) takeWake(w stream.Wake) error {
 			}
 		}
 	case one == nil:
-		if (at.Verb == "open" || at.Verb == "join") && at.Round > l.rounds.number() && !l.rounds.over() {
+		if (at.Verb == "open" || at.Verb == "join") && at.Round > l.rounds.known.number() && !l.rounds.over() {
 			l.pollSoon() // its Round, without which it says nothing
 		}
 	case at.Verb == "open":
 		if o, a, ok := l.records.open(got, one.number, one.manifest); ok {
 			if !l.rounds.hearOpen(one, o, a) {
 				l.pollSoon()
-			} else if !one.paired() && one == l.rounds.newest {
+			} else if !one.paired() && one == l.rounds.known.newest {
 				l.rounds.hearPart(one, l.core.spread())
 			}
 		}

@@ -3,8 +3,6 @@ package device
 import (
 	"errors"
 	"log/slog"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
@@ -24,83 +22,46 @@ type rounds struct {
 	contract *contract
 	poll     time.Duration // Settings.Poll
 
-	known   map[stream.Round]*round // the newest, and those that events of this client are in
-	newest  *round                  // nil before the first
-	endedAt time.Time               // when the End was read; zero: the task goes on
-	looked  time.Time               // when a newer round was looked for last
-	learned uint64                  // records that were read or heard, and new
-	unsure  bool                    // something may have been written, or lost, that nobody told of
-
-	older      stream.Round // newest round known that the broker does not show, or shows another for; 0: none
-	olderSince time.Time    // when that was first seen
-}
-
-// number returns the number of the newest round known, 0 before the first.
-func (r *rounds) number() stream.Round {
-	if r.newest == nil {
-		return 0
-	}
-	return r.newest.number
+	known   roundTable
+	endedAt time.Time // when the End was read; zero: the task goes on
+	looked  time.Time // when a newer round was looked for last
+	learned uint64    // records that were read or heard, and new
+	unsure  bool      // something may have been written, or lost, that nobody told of
+	back    setback
 }
 
 // over reports whether the task has ended.
 func (r *rounds) over() bool { return !r.endedAt.IsZero() }
 
 // joinable reports whether the newest round takes events of this client.
-func (r *rounds) joinable() bool { return !r.over() && r.newest.joinable() }
-
-// sorted returns the rounds that are known, oldest first.
-func (r *rounds) sorted() []*round {
-	return slices.SortedFunc(maps.Values(r.known), func(a, b *round) int { return int(int64(a.number) - int64(b.number)) })
-}
-
-// absent counts the members of the newest round that are still charged in an earlier one. Their places are kept
-// for them.
-func (r *rounds) absent() (n uint64) {
-	if !r.newest.later() {
-		return 0
-	}
-	for _, one := range r.known {
-		if one == r.newest {
-			continue
-		}
-		for _, b := range one.bundles {
-			for _, e := range b.events {
-				if e.record.Stays(r.newest.phase()) {
-					n++
-				}
-			}
-		}
-	}
-	return n
-}
+func (r *rounds) joinable() bool { return !r.over() && r.known.newest.joinable() }
 
 // gathering reports whether the members of a round wait a moment for members whose outcome is not known yet, so
 // that all of them join in one order.
 func (r *rounds) gathering() bool {
-	return r.joinable() && r.newest.later() && r.newest.elapsed(r.now()) < r.poll && r.absent() > 0
+	return r.joinable() && r.known.newest.later() && r.known.newest.elapsed(r.now()) < r.poll && r.known.absent() > 0
 }
 
 // readNew reads what is new of rounds, attempts and the End, as long as this client has something to do.
 func (r *rounds) readNew(busy func() bool) error {
-	before, was := r.learned, r.newest
+	before, was := r.learned, r.known.newest
 	if !r.over() && busy() {
 		r.looked = r.now()
-		if got := r.do(effect{call: readNewest, number: r.number()}); got.found {
+		if got := r.do(effect{call: readNewest, number: r.known.number()}); got.found {
 			if err := r.takeRound(got.round, got.hash); err != nil {
 				return err
 			}
 		}
 		r.unsure = r.unsure && r.learned == before && r.checkNewest()
 	}
-	for _, one := range r.sorted() {
+	for _, one := range r.known.sorted() {
 		if busy() {
 			r.readAttempts(one)
 		}
 	}
 	// Where the task was ended instead of closing the newest round, that round remains without a Close: only
 	// devices that were in it before send to it.
-	if !r.over() && (r.learned == before || r.newest != was) {
+	if !r.over() && (r.learned == before || r.known.newest != was) {
 		if got := r.do(effect{call: readEnd}); got.found {
 			r.takeEnd(got.end)
 		}
@@ -112,7 +73,7 @@ func (r *rounds) readNew(busy func() bool) error {
 // the learner put under the number of a round that was answered is not answered: see markReplaced.
 func (r *rounds) takeRound(m *wire.Round, hash stream.Hash) error {
 	number := stream.Round(m.Round)
-	if number < r.number() || (number == r.number() && hash == r.newest.manifest) {
+	if number < r.known.number() || (number == r.known.number() && hash == r.known.newest.manifest) {
 		return nil
 	}
 	known, err := r.manifest(number)
@@ -127,8 +88,8 @@ func (r *rounds) takeRound(m *wire.Round, hash stream.Hash) error {
 		return err
 	}
 	agreement := r.contract.agreement
-	if r.newest != nil {
-		if err := agreement.CheckOrder(r.newest.message, m); err != nil && !r.isReplaced(r.newest) {
+	if r.known.newest != nil {
+		if err := agreement.CheckOrder(r.known.newest.message, m); err != nil && !r.isReplaced(r.known.newest) {
 			return err
 		}
 	}
@@ -136,19 +97,20 @@ func (r *rounds) takeRound(m *wire.Round, hash stream.Hash) error {
 	if got := r.do(effect{call: prepareReports, number: number, phase: at.Index, message: m}); got.err != nil {
 		return got.err
 	}
-	one := r.known[number]
+	one := r.known.of[number]
 	if one == nil {
 		one = &round{number: number, manifest: hash}
-		r.known[number] = one
+		r.known.of[number] = one
 	}
 	if one.message, one.place, one.most = m, at, at.Cohort; agreement.Spec.Silo != nil {
 		one.most = 1
 	}
-	if old := r.newest; old != nil && len(old.bundles) == 0 {
-		delete(r.known, old.number)
+	if old := r.known.newest; old != nil && len(old.bundles) == 0 {
+		delete(r.known.of, old.number)
 	}
-	r.abandonLost()
-	r.newest = one
+	r.back = setback{}
+	r.known.abandonLost()
+	r.known.newest = one
 	r.learned++
 	r.do(effect{call: tellRound, number: number})
 	return nil
@@ -156,7 +118,7 @@ func (r *rounds) takeRound(m *wire.Round, hash stream.Hash) error {
 
 // manifest returns the hash under which a round was seen, or joined in an earlier run; nil if it is unknown.
 func (r *rounds) manifest(number stream.Round) (*stream.Hash, error) {
-	if one := r.known[number]; one != nil {
+	if one := r.known.of[number]; one != nil {
 		return &one.manifest, nil
 	}
 	got := r.do(effect{call: readManifest, number: number})
@@ -168,7 +130,7 @@ func (r *rounds) manifest(number stream.Round) (*stream.Hash, error) {
 
 // readAttempts reads the newest attempt at a round and its Close, unless that is known or nobody here waits for it.
 func (r *rounds) readAttempts(one *round) {
-	if one.closed != nil || (one != r.newest && len(one.bundles) == 0) {
+	if one.closed != nil || (one != r.known.newest && len(one.bundles) == 0) {
 		return
 	}
 	if got := r.do(effect{call: readOpen, number: one.number, round: one}); got.found {
@@ -184,11 +146,11 @@ func (r *rounds) readAttempts(one *round) {
 		}
 	}
 	// The records of a round so far behind are removed when they are old. Its outcome is then settled without them.
-	if len(one.bundles) > 0 && !one.gone && one.number+stream.KeptRounds < r.number() &&
+	if len(one.bundles) > 0 && !one.gone && one.number+stream.KeptRounds < r.known.number() &&
 		r.do(effect{call: checkRemoved, number: one.number}).found {
 		r.log.Warn("the records of a round are gone, and nothing will tell who was counted: its users stay charged",
 			"round", one.number,
-			"newest_round", r.number(), "users", one.events())
+			"newest_round", r.known.number(), "users", one.events())
 		one.gone = true
 		r.learned++
 	}
@@ -252,19 +214,19 @@ func (r *rounds) takeEnd(end *wire.End) {
 
 // hearsRound reports whether a wake about the round of a number may change anything.
 func (r *rounds) hearsRound(number stream.Round) bool {
-	return !r.over() && (number > r.number() || r.known[number] != nil)
+	return !r.over() && (number > r.known.number() || r.known.of[number] != nil)
 }
 
 // hearRound takes a Round that came with a wake. spread is the time over which the devices of the task spread what all
 // of them read.
 func (r *rounds) hearRound(m *wire.Round, hash stream.Hash, spread time.Duration) error {
-	if known := r.known[stream.Round(m.Round)]; known != nil {
+	if known := r.known.of[stream.Round(m.Round)]; known != nil {
 		if known.manifest != hash {
 			r.markReplaced(known.number)
 		}
 		return nil
 	}
-	for _, one := range r.sorted() { // its Close was before, and may still be on its way
+	for _, one := range r.known.sorted() { // its Close was before, and may still be on its way
 		if len(one.bundles) > 0 && one.closed == nil && one.judged.IsZero() {
 			one.judged = r.now().Add(r.poll + r.chance.within(spread))
 		}
@@ -303,7 +265,7 @@ func (r *rounds) hearClose(one *round, c *wire.Close, spread time.Duration) {
 // judgeDue reads outcomes whose time has come: the Open beside a Close that was heard, until it is there, or once the
 // Close that was not heard.
 func (r *rounds) judgeDue(now time.Time, busy func() bool) {
-	for _, one := range r.sorted() {
+	for _, one := range r.known.sorted() {
 		switch {
 		case !one.unjudged() || now.Before(one.judged):
 		case one.closing != nil:
@@ -317,13 +279,6 @@ func (r *rounds) judgeDue(now time.Time, busy func() bool) {
 	}
 }
 
-// proveClosed notes that the round of a number is closed, as the store proves, if that is the newest.
-func (r *rounds) proveClosed(number stream.Round) {
-	if r.newest != nil && number >= r.newest.number {
-		r.newest.done = true
-	}
-}
-
 // backAgain is the log line about a broker that shows less than it did, or something else.
 const backAgain = "the learner and the broker were put back to an earlier time (docs/how-to/runbook.md, state folder and broker of different times), or somebody announces a round " +
 	"twice. Users of what is lost stay charged; nobody answers again until a round is announced that is new to this device"
@@ -332,31 +287,15 @@ const backAgain = "the learner and the broker were put back to an earlier time (
 // part in that round: its users, or others of the same device, may have answered the first. Nobody joins the lost
 // round either, and once the task has gone on with a new round, nothing will tell who was counted in it.
 func (r *rounds) markReplaced(number stream.Round) {
-	if r.older < number {
-		r.markOlder(number)
+	if r.back.older < number {
+		r.back.mark(number, r.now())
 		r.log.Error("another round stands under a number that this device knows: "+backAgain, "round", number)
 		r.do(effect{call: tellProgress})
 	}
-	for _, one := range r.known {
+	for _, one := range r.known.of {
 		if one.number >= number && one.closed == nil {
 			one.lost, one.claimed = true, true
 		}
-	}
-}
-
-// markOlder notes up to which round the broker is older.
-func (r *rounds) markOlder(number stream.Round) {
-	if r.older == 0 {
-		r.olderSince = r.now()
-	}
-	r.older = number
-}
-
-// abandonLost notes that the task has gone on with a new round: the lost rounds will have no Close.
-func (r *rounds) abandonLost() {
-	r.older, r.olderSince = 0, time.Time{}
-	for _, one := range r.known {
-		one.gone = one.gone || one.lost && one.closed == nil
 	}
 }
 
@@ -379,12 +318,12 @@ func (r *rounds) isReplaced(one *round) bool {
 // answered. So nobody joins while the round is missing, and only when it has been for longer than that the device goes
 // on waiting for a newer one, and logs that.
 func (r *rounds) checkNewest() (again bool) {
-	one := r.newest
+	one := r.known.newest
 	if one == nil || one.lost {
 		return false
 	}
 	switch got := r.do(effect{call: checkRound, number: one.number}); {
-	case errors.Is(got.err, stream.ErrNotFound) && r.older < one.number:
+	case errors.Is(got.err, stream.ErrNotFound) && r.back.older < one.number:
 		if now := r.now(); one.missing.IsZero() {
 			one.missing = now
 			return true
@@ -392,7 +331,7 @@ func (r *rounds) checkNewest() (again bool) {
 			return true
 		}
 		one.missing = time.Time{}
-		r.markOlder(one.number)
+		r.back.mark(one.number, r.now())
 		one.claimed = true // an event that joined it now would be charged for nothing
 		r.log.Error("the broker no longer shows the newest round that this device knows: "+backAgain, "round", one.number)
 		r.do(effect{call: tellProgress})

@@ -43,7 +43,7 @@ func (r *rules) dear(e *event) *consent.RefusedError {
 
 // stays reports whether an event of an interactive phase may be asked again in that phase.
 func (r *rules) stays(e *event) bool {
-	p, newest := &e.record, r.rounds.newest
+	p, newest := &e.record, r.rounds.known.newest
 	if r.rounds.over() || !p.Stays(p.Draw.Phase) ||
 		uint64(p.Reports) >= uint64(r.settings.Policy.Reports())+uint64(p.Rounds) {
 		return false // the next round allows one report more than Exhausted says of the last

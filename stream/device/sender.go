@@ -21,7 +21,8 @@ type sender struct {
 
 // joinWaiting has events whose time has come join the newest round, where it gives no places.
 func (s *sender) joinWaiting() error {
-	for r := s.rounds.newest; r.keeps() == 0 && !s.rounds.gathering() && s.rounds.joinable() && s.uplink.room() > 0; {
+	r := s.rounds.known.newest
+	for r.keeps() == 0 && !s.rounds.gathering() && s.rounds.joinable() && s.uplink.room() > 0 {
 		now := s.now()
 		if s.uplink.refusals.holds(r.attempt, now) || s.clock.holds() {
 			return nil
@@ -54,7 +55,7 @@ const misfit = "the round is none that they may answer"
 
 // join charges waiting events to the newest round, with a draw of their own each, and only then sends them.
 func (s *sender) join(events []*event) error {
-	r := s.rounds.newest
+	r := s.rounds.known.newest
 	got := s.do(effect{call: chargeLedger, round: r, events: events})
 	if got.err != nil {
 		return got.err
@@ -159,7 +160,7 @@ func (s *sender) takeAnswer(d delivery) {
 // sendOwed sends the bundles of the newest round that its newest attempt has not, or may not have: at once to a new
 // attempt, at the pace of the timer where an answer is missing.
 func (s *sender) sendOwed() error {
-	r := s.rounds.newest
+	r := s.rounds.known.newest
 	if !r.receives() || r.message == nil {
 		return nil
 	}

@@ -16,7 +16,7 @@ type settler struct{ *core }
 // settleClosed decides about the events of rounds whose Close is known, or will never come, except events that wait for
 // the broker's answer.
 func (s *settler) settleClosed() error {
-	for _, r := range s.rounds.sorted() {
+	for _, r := range s.rounds.known.sorted() {
 		by := (*participation.Record).Abandon
 		switch {
 		case r.closed != nil:
@@ -101,8 +101,8 @@ func (s *settler) conclude(r *round, events []*event, by func(*participation.Rec
 		}
 		events = events[len(some):]
 	}
-	if len(r.bundles) == 0 && r != s.rounds.newest {
-		delete(s.rounds.known, r.number)
+	if len(r.bundles) == 0 && r != s.rounds.known.newest {
+		delete(s.rounds.known.of, r.number)
 	}
 	if told := s.book.total; told.Unknown > before.Unknown || told.Uncounted > before.Uncounted {
 		s.log.Info("these users left without being counted", "round", r.number, "unknown", told.Unknown-before.Unknown,
@@ -132,7 +132,7 @@ func (s *settler) endWaiting() error {
 	if ago < s.settings.CloseWait {
 		return nil
 	}
-	for _, r := range s.rounds.sorted() {
+	for _, r := range s.rounds.known.sorted() {
 		if r.closed == nil && len(r.bundles) > 0 && (r.closing == nil || ago > s.settings.CloseWait+s.settings.MaxPoll) {
 			s.log.Warn("no Close came: the outcome stays unknown", "round", r.number)
 			if err := s.settle(r, (*participation.Record).Abandon); err != nil {

@@ -29,7 +29,7 @@ func (l *loop) standing() Standing {
 		s.Leaves = l.core.beats.within()
 	}
 	s.Charged = len(l.core.events) - min(s.Waiting, len(l.core.events))
-	r := l.rounds.newest
+	r := l.rounds.known.newest
 	if r == nil || r.message == nil {
 		return s
 	}

@@ -7,8 +7,21 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
+
+	"github.com/nats-io/nats.go"
 )
+
+// Certificates read when the certificates of a connection end: ours, the authorities' that we believe, and the servers'.
+type Certificates struct {
+	config ConnectConfig
+	nc     *nats.Conn
+
+	mu    sync.Mutex           // guards all below, for metrics, which do not wait for a server
+	known map[string]time.Time // ends that the servers showed
+	asked time.Time
+}
 
 // ExpirySoon is the time before the end of a certificate at which to renew it.
 const ExpirySoon = 14 * 24 * time.Hour
@@ -21,9 +34,9 @@ type certificateExpiry struct {
 	Server    time.Time // the first to end of the chain by which the server was believed, when it connected
 }
 
-// certificateExpiry reads the files, which may have been renewed since the connection was made. If a file cannot be
+// Expiry reads the files, which may have been renewed since the connection was made. If a file cannot be
 // read it returns the error beside the times that are known.
-func (c *Conn) CertificateExpiry() (e certificateExpiry, err error) {
+func (c *Certificates) Expiry() (e certificateExpiry, err error) {
 	own, ownErr := fileExpiry(c.config.TLSCert)
 	authority, caErr := fileExpiry(c.config.TLSCA)
 	e.Own, e.Authority, err = own, authority, errors.Join(ownErr, caErr)
@@ -43,9 +56,9 @@ func (c *Conn) CertificateExpiry() (e certificateExpiry, err error) {
 	return e, err
 }
 
-// warnOfCertificates names at WARN those that end soon. A file that cannot be read is the next connection's error.
-func (c *Conn) warnOfCertificates(now time.Time) {
-	ends, _ := c.CertificateExpiry()
+// warn names at WARN those that end soon. A file that cannot be read is the next connection's error.
+func (c *Certificates) warn(now time.Time) {
+	ends, _ := c.Expiry()
 	for _, one := range []struct {
 		which string
 		end   time.Time

@@ -14,12 +14,12 @@ const claimsUpdate = "$SYS.REQ.CLAIMS.UPDATE"
 // PushAccount tells the servers the signed claims of an account. They check the operator's signature, disconnect users
 // that are revoked, and pass the claims on to servers that are away when these come back. It returns when one server
 // has answered.
-func (c *Conn) PushAccount(ctx context.Context, token string) error {
-	wait, cancel := context.WithTimeout(ctx, c.config.AckTimeout)
+func (a *Admin) PushAccount(ctx context.Context, token string) error {
+	wait, cancel := context.WithTimeout(ctx, a.requests.within)
 	defer cancel()
-	m, err := c.nc.RequestWithContext(wait, claimsUpdate, []byte(token))
+	m, err := a.nc.RequestWithContext(wait, claimsUpdate, []byte(token))
 	if err != nil {
-		return fmt.Errorf("tell the servers of an account: %w", explain(c.outcome(ctx, wait, err)))
+		return fmt.Errorf("tell the servers of an account: %w", explain(a.requests.outcome(ctx, wait, err)))
 	}
 	var answer struct {
 		Data *struct {

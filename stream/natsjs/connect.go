@@ -9,8 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"sync"
-	"sync/atomic"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -81,22 +80,17 @@ func (c *ConnectConfig) validate() error {
 // A Conn is a connection to a broker. It implements stream.Records, stream.Transport and stream.PlaceServer for all
 // tasks and is safe for concurrent use. It reconnects for ever; calls made meanwhile fail.
 type Conn struct {
-	nc      *nats.Conn
-	js      jetstream.JetStream
-	config  ConnectConfig
-	inbox   string       // prefix of reply subjects
-	spread  atomic.Int64 // nanoseconds, see Spread
-	permits permissions
-	slots   chan struct{} // one taken for each publish that waits for its acknowledgement
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	config ConnectConfig
+	slots  chan struct{} // one taken for each publish that waits for its acknowledgement
 
-	expiries expiries
-
-	mu        sync.Mutex // guards all below
-	watchers  map[*stream.Wakes]bool
-	questions map[*question]bool
-	mute      error           // why no answer reaches us
-	session   context.Context // ends when the connection is lost
-	lose      context.CancelFunc
+	requests     *requests
+	watchers     *watchers
+	reconnects   *reconnects
+	permissions  *Permissions
+	certificates *Certificates
+	admin        *Admin
 }
 
 var (
@@ -130,13 +124,15 @@ func connect(c ConnectConfig, more ...nats.Option) (*Conn, error) {
 	if err != nil {
 		return nil, &ConfigError{fmt.Errorf("connect: %w", err)}
 	}
-	conn := &Conn{config: c, slots: make(chan struct{}, c.MaxPending), watchers: map[*stream.Wakes]bool{},
-		questions: map[*question]bool{}}
-	conn.begin()
-	options, err := conn.options()
+	login, err := c.login()
 	if err != nil {
 		return nil, &ConfigError{fmt.Errorf("connect: %w", err)}
 	}
+	inbox := cmp.Or(c.InboxPrefix, defaultInbox(login))
+	conn := &Conn{config: c, slots: make(chan struct{}, c.MaxPending), requests: newRequests(c.AckTimeout, inbox),
+		watchers: &watchers{all: map[*stream.Wakes]bool{}}, reconnects: &reconnects{least: c.Reconnect},
+		certificates: &Certificates{config: c}}
+	options := slices.Concat(conn.options(), login, []nats.Option{nats.CustomInboxPrefix(inbox)})
 	if conn.nc, err = nats.Connect(c.URL, append(options, more...)...); err != nil {
 		if errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || brokenOff(err) {
 			err = fmt.Errorf("%w (%w)", ErrUnreachable, err)
@@ -156,7 +152,10 @@ func connect(c ConnectConfig, more ...nats.Option) (*Conn, error) {
 		conn.nc.Close()
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	conn.warnOfCertificates(time.Now())
+	conn.permissions = &Permissions{nc: conn.nc, requests: conn.requests}
+	conn.admin = &Admin{nc: conn.nc, js: conn.js, requests: conn.requests, log: c.Log}
+	conn.certificates.nc = conn.nc
+	conn.certificates.warn(time.Now())
 	return conn, nil
 }
 
@@ -197,12 +196,13 @@ func brokenOff(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-func (c *Conn) options() ([]nats.Option, error) {
+// options returns those of every connection: how it is made again when it is lost, and who is told of it.
+func (c *Conn) options() []nats.Option {
 	log := c.config.Log
 	away := &absence{log: log}
-	options := []nats.Option{
+	return []nats.Option{
 		nats.Name(cmp.Or(c.config.Name, "panlearn")),
-		nats.MaxReconnects(-1), nats.ReconnectToServer(c.server),
+		nats.MaxReconnects(-1), nats.ReconnectToServer(c.reconnects.server),
 		nats.CustomReconnectDelay(func(int) time.Duration { return comeBack(c.config.Reconnect, 4*c.config.Reconnect) }),
 		// A server that comes back may not know its users at once, and who was turned away twice would never ask again.
 		nats.IgnoreAuthErrorAbort(),
@@ -211,61 +211,52 @@ func (c *Conn) options() ([]nats.Option, error) {
 		nats.Timeout(c.config.AckTimeout),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			away.gone(time.Now(), err)
-			c.end()
+			c.requests.end()
 		}),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { away.lasts(time.Now(), err) }),
 		nats.ReconnectHandler(func(*nats.Conn) {
-			c.warnOfCertificates(time.Now())
+			c.certificates.warn(time.Now())
 			away.back(time.Now())
-			if c.usurped() {
+			if c.config.usurped(c.requests.inbox) {
 				log.Warn(
 					"the credentials are another user's now, and answers still come on the inbox of the first: restart to change it",
-					"inbox", c.inbox)
+					"inbox", c.requests.inbox)
 			}
-			c.begin()
-			c.wakeAll()
+			c.requests.begin()
+			c.watchers.wakeAll()
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			if errors.Is(err, nats.ErrSlowConsumer) {
-				c.wakeAll()
+				c.watchers.wakeAll()
 			}
 			level := slog.LevelWarn
-			if c.denial(err) || away.lasts(time.Now(), err) {
+			if c.requests.denial(err) || away.lasts(time.Now(), err) {
 				level = slog.LevelDebug // the caller has the answer, and reports its meaning
 			}
 			log.Log(context.Background(), level, "broker error", "error", err)
 		}),
 	}
-	if c.config.Creds != "" {
-		options = append(options, nats.UserCredentials(c.config.Creds))
+}
+
+// login returns the options by which a client and a broker know each other.
+func (c *ConnectConfig) login() (options []nats.Option, err error) {
+	if c.Creds != "" {
+		options = append(options, nats.UserCredentials(c.Creds))
 	}
-	if c.config.NKey != "" {
-		o, err := nats.NkeyOptionFromSeed(c.config.NKey)
+	if c.NKey != "" {
+		o, err := nats.NkeyOptionFromSeed(c.NKey)
 		if err != nil {
-			return nil, fmt.Errorf("nkey file %s: %w", c.config.NKey, err)
+			return nil, fmt.Errorf("nkey file %s: %w", c.NKey, err)
 		}
 		options = append(options, o)
 	}
-	if c.config.TLSCA != "" {
-		options = append(options, nats.RootCAs(c.config.TLSCA))
+	if c.TLSCA != "" {
+		options = append(options, nats.RootCAs(c.TLSCA))
 	}
-	if c.config.TLSCert != "" {
-		options = append(options, nats.ClientCert(c.config.TLSCert, c.config.TLSKey))
+	if c.TLSCert != "" {
+		options = append(options, nats.ClientCert(c.TLSCert, c.TLSKey))
 	}
-	c.inbox = cmp.Or(c.config.InboxPrefix, defaultInbox(options))
-	return append(options, nats.CustomInboxPrefix(c.inbox)), nil
-}
-
-func (c *Conn) begin() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.session, c.lose = context.WithCancel(context.Background())
-}
-
-func (c *Conn) end() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lose()
+	return options, nil
 }
 
 // Limits returns the limits of the broker, less the room for our headers.
@@ -273,11 +264,17 @@ func (c *Conn) Limits() stream.Limits {
 	return stream.Limits{MaxPayload: max(0, int(c.nc.MaxPayload())-HeaderRoom)}
 }
 
-// NATS returns the connection beneath, and JetStream its client: for administration, which needs more than the ports.
-func (c *Conn) NATS() *nats.Conn { return c.nc }
+// Admin returns the administrator's calls over this connection.
+func (c *Conn) Admin() *Admin { return c.admin }
 
-// JetStream returns the client of the connection.
-func (c *Conn) JetStream() jetstream.JetStream { return c.js }
+// Permissions returns what the broker permits to the credentials of this connection.
+func (c *Conn) Permissions() *Permissions { return c.permissions }
+
+// Certificates returns the certificates of this connection.
+func (c *Conn) Certificates() *Certificates { return c.certificates }
+
+// NATS returns the connection beneath.
+func (c *Conn) NATS() *nats.Conn { return c.nc }
 
 // Connected reports whether there is a connection now: for health checks.
 func (c *Conn) Connected() bool { return c.nc.IsConnected() }
@@ -285,5 +282,5 @@ func (c *Conn) Connected() bool { return c.nc.IsConnected() }
 // Close closes the connection; publishes that wait become unknown. It may be called again.
 func (c *Conn) Close() {
 	c.nc.Close()
-	c.end()
+	c.requests.end()
 }

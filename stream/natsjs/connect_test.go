@@ -223,7 +223,7 @@ func TestCallsWithoutABroker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lost := c.Session()
+	lost := natsjs.Session(c)
 	e.Shutdown()
 	<-lost
 	_, got := c.Get(t.Context(), task.Task())

@@ -2,7 +2,6 @@ package natsjs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go"
@@ -29,7 +28,7 @@ func (c *Conn) Exchange(ctx context.Context, subject string, receive func([]byte
 		return nil, err
 	}
 	inbox := c.nc.NewInbox()
-	sub, err := c.listen(ctx, inbox, func(m *nats.Msg) {
+	sub, err := c.listen(ctx, inbox, maxExchange, maxExchangeBytes, func(m *nats.Msg) {
 		if len(m.Data) == 0 && m.Header.Get(statusHeader) == noResponders {
 			receive(nil)
 			return
@@ -37,7 +36,7 @@ func (c *Conn) Exchange(ctx context.Context, subject string, receive func([]byte
 		receive(m.Data)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("exchange: %w", err)
+		return nil, fmt.Errorf("exchange: %w", explain(err))
 	}
 	return func(message []byte) error {
 		if !sub.IsValid() {
@@ -57,39 +56,49 @@ func (c *Conn) ServeExchange(ctx context.Context, task stream.Task,
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return fmt.Errorf("exchange: %w: %w", stream.ErrRefused, err)
 	}
-	sub, err := c.listen(ctx, task.Prepares(), func(m *nats.Msg) {
+	err := c.serve(ctx, task.Prepares(), maxExchange, maxExchangeBytes, func(m *nats.Msg) {
 		if m.Reply == "" {
 			return
 		}
 		take(m.Subject, m.Data, func(answer []byte) { _ = m.Respond(answer) }) // a lost answer is asked for again
 	})
-	if err == nil {
-		if err = c.permitted(ctx, "subscription", task.Prepares()); err != nil {
-			_ = sub.Unsubscribe()
-			err = refused(explain(err))
-		}
-	}
 	if err != nil {
 		return fmt.Errorf("exchange of %s: %w", task, err)
 	}
 	return nil
 }
 
-// listen subscribes until ctx ends.
-func (c *Conn) listen(ctx context.Context, subject string, receive func(*nats.Msg)) (*nats.Subscription, error) {
+// listen subscribes until ctx ends. No more than so many messages, and bytes of them, wait for receive (-1: any
+// number); others are lost.
+func (c *Conn) listen(ctx context.Context, subject string, messages, bytes int, receive func(*nats.Msg)) (
+	*nats.Subscription, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	sub, err := c.nc.Subscribe(subject, receive)
 	if err != nil {
-		return nil, explain(err)
+		return nil, err
 	}
-	if err := errors.Join(sub.SetPendingLimits(maxExchange, maxExchangeBytes)); err != nil {
-		_ = sub.Unsubscribe()
-		return nil, explain(err)
+	unsubscribe := func() {
+		_ = sub.Unsubscribe() // fails only on a closed connection, which has no subscriptions
 	}
-	context.AfterFunc(ctx, func() {
-		sub.Unsubscribe() // fails only on a closed connection, which has no subscriptions
-	})
+	if err := sub.SetPendingLimits(messages, bytes); err != nil {
+		unsubscribe()
+		return nil, err
+	}
+	context.AfterFunc(ctx, unsubscribe)
 	return sub, nil
+}
+
+// serve listens, and returns an error if the broker does not permit that.
+func (c *Conn) serve(ctx context.Context, subject string, messages, bytes int, receive func(*nats.Msg)) error {
+	sub, err := c.listen(ctx, subject, messages, bytes, receive)
+	if err != nil {
+		return explain(err)
+	}
+	if err := c.permissions.permitted(ctx, "subscription", subject); err != nil {
+		_ = sub.Unsubscribe()
+		return refused(explain(err))
+	}
+	return nil
 }

@@ -28,26 +28,19 @@ type Reader struct {
 }
 
 // Reader returns the work queue of a task, whose streams must be there. While their cluster has no leader it waits.
-func (c *Conn) Reader(ctx context.Context, task stream.Task) (r *Reader, err error) {
+func (c *Conn) Reader(ctx context.Context, task stream.Task) (*Reader, error) {
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return nil, fmt.Errorf("reader: %w: %w", stream.ErrRefused, err)
 	}
-	err = c.Retry(ctx, "reader of "+string(task), Leaderless, func() error {
-		r, err = c.reader(ctx, task)
-		return err
+	name := task.Name(stream.Reports)
+	err := c.admin.Retry(ctx, "reader of "+string(task), Leaderless, func() error {
+		return c.admin.Call(ctx, apiConsumerInfo+name+"."+Durable, func(ctx context.Context) error {
+			_, err := c.js.Consumer(ctx, name, Durable)
+			return err
+		})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reader of %s: %w", task, err)
-	}
-	return r, nil
-}
-
-func (c *Conn) reader(ctx context.Context, task stream.Task) (*Reader, error) {
-	name := task.Name(stream.Reports)
-	wait, cancel := c.ask(ctx, apiConsumerInfo+name+"."+Durable)
-	defer cancel()
-	if _, err := c.js.Consumer(wait, name, Durable); err != nil {
-		return nil, explain(c.outcome(ctx, wait, err))
 	}
 	return &Reader{conn: c, task: task}, nil
 }
@@ -82,7 +75,7 @@ func (r *Reader) fetch(ctx context.Context, most int, wait time.Duration) (got [
 		return nil, err
 	}
 	end := time.Now().Add(wait)
-	answer, cancel := r.conn.askWithin(ctx, r.next(), wait+r.conn.config.AckTimeout)
+	answer, cancel := r.conn.requests.askWithin(ctx, r.next(), wait+r.conn.config.AckTimeout)
 	defer cancel()
 	burst, stop := context.WithTimeout(answer, max(wait, longestBurst))
 	defer stop()
@@ -118,7 +111,7 @@ func (r *Reader) fetch(ctx context.Context, most int, wait time.Duration) (got [
 			return got, err
 		default:
 			r.last.left = 0
-			return nil, r.conn.outcome(ctx, answer, err)
+			return nil, r.conn.requests.outcome(ctx, answer, err)
 		}
 	}
 	return got, nil
@@ -136,7 +129,7 @@ func (r *Reader) Queue(ctx context.Context) (stream.Queue, error) {
 			Last     uint64 `json:"last_seq"`
 		} `json:"state"`
 	}
-	if err := r.conn.Request(ctx, apiStreamInfo+r.task.Name(stream.Reports), struct{}{}, &answer); err != nil {
+	if err := r.conn.admin.Request(ctx, apiStreamInfo+r.task.Name(stream.Reports), struct{}{}, &answer); err != nil {
 		return stream.Queue{}, fmt.Errorf("how full the reports of %s are: %w", r.task, err)
 	}
 	s := answer.State
@@ -151,7 +144,7 @@ func (r *Reader) Purge(ctx context.Context, before uint64) error {
 	}
 	var answer struct{}
 	body := map[string]uint64{"seq": before}
-	if err := r.conn.Request(ctx, apiStreamPurge+r.task.Name(stream.Reports), body, &answer); err != nil {
+	if err := r.conn.admin.Request(ctx, apiStreamPurge+r.task.Name(stream.Reports), body, &answer); err != nil {
 		return fmt.Errorf("purge reports of %s: %w", r.task, err)
 	}
 	return nil

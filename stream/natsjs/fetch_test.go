@@ -77,7 +77,7 @@ func TestReportsAreNotTheBrokersWord(t *testing.T) {
 	for i := range n {
 		m := nats.NewMsg(strings.Replace(task.Report(1, 1), "1.1", []string{"1.1", "x.y"}[i%2], 1))
 		m.Header.Set("Status", []string{"100", "404", "408", "503"}[i%4])
-		if _, err := device.JetStream().PublishMsg(t.Context(), m); err != nil {
+		if _, err := device.Admin().JetStream().PublishMsg(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
 	}

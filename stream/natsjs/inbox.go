@@ -33,14 +33,14 @@ func defaultInbox(options []nats.Option) string {
 	return InboxOf(user)
 }
 
-// usurped reports whether the credentials now name another user than the one whose inbox the connection keeps for its
+// usurped reports whether the credentials now name another user than the one whose inbox a connection keeps for its
 // life.
-func (c *Conn) usurped() bool {
-	if c.config.Creds == "" || c.config.InboxPrefix != "" {
+func (c *ConnectConfig) usurped(inbox string) bool {
+	if c.Creds == "" || c.InboxPrefix != "" {
 		return false
 	}
-	now := defaultInbox([]nats.Option{nats.UserCredentials(c.config.Creds)})
-	return now != PlainInbox && now != c.inbox
+	now := defaultInbox([]nats.Option{nats.UserCredentials(c.Creds)})
+	return now != PlainInbox && now != inbox
 }
 
 // PlainInbox is the prefix of reply subjects where credentials name no user.

@@ -2,7 +2,6 @@ package natsjs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go"
@@ -15,11 +14,11 @@ func (c *Conn) Place(ctx context.Context, subject string, request []byte) ([]byt
 	if a, err := stream.ParseSubject(subject); err != nil || a.Verb != "place" {
 		return nil, fmt.Errorf("place: %w: want the place subject of an attempt", stream.ErrRefused)
 	}
-	wait, cancel := c.ask(ctx, subject)
+	wait, cancel := c.requests.ask(ctx, subject)
 	defer cancel()
 	m, err := c.nc.RequestWithContext(wait, subject, request)
 	if err != nil {
-		return nil, fmt.Errorf("place: %w", refused(explain(c.outcome(ctx, wait, err))))
+		return nil, fmt.Errorf("place: %w", refused(explain(c.requests.outcome(ctx, wait, err))))
 	}
 	return m.Data, nil
 }
@@ -33,20 +32,13 @@ func (c *Conn) ServePlaces(ctx context.Context, task stream.Task, answer func(st
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return fmt.Errorf("places: %w: %w", stream.ErrRefused, err)
 	}
-	sub, err := c.nc.Subscribe(task.Places(), func(m *nats.Msg) {
+	err := c.serve(ctx, task.Places(), maxPlaces, -1, func(m *nats.Msg) {
 		if data := answer(m.Subject, m.Data); data != nil && m.Reply != "" {
 			_ = m.Respond(data) // a lost answer is asked for again
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("places of %s: %w", task, explain(err))
+		return fmt.Errorf("places of %s: %w", task, err)
 	}
-	if err = errors.Join(sub.SetPendingLimits(maxPlaces, -1), c.permitted(ctx, "subscription", task.Places())); err != nil {
-		sub.Unsubscribe() // fails only on a closed connection, which has no subscriptions
-		return fmt.Errorf("places of %s: %w", task, refused(explain(err)))
-	}
-	context.AfterFunc(ctx, func() {
-		sub.Unsubscribe() // fails only on a closed connection, which has no subscriptions
-	})
 	return nil
 }

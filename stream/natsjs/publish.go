@@ -23,7 +23,7 @@ func (c *Conn) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream
 			if _, _, err := stream.CheckPublish(r.Subject); err != nil {
 				return p.acks, errors.Join(err, p.drain(ctx))
 			}
-			defer c.question(r.Subject, deny)()
+			defer c.requests.question(r.Subject, deny)()
 		}
 		if err := p.slot(ctx); err != nil {
 			return p.acks, errors.Join(fmt.Errorf("publish: %w", err), p.drain(ctx))

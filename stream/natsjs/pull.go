@@ -120,7 +120,7 @@ func (r *Reader) request(most int, wait time.Duration, again bool) error {
 	prefix := strings.TrimSuffix(r.inbox.sub.Subject, "*")
 	r.number++
 	r.last = pull{
-		subject: fmt.Sprint(prefix, r.number), left: body.Batch, session: r.conn.standing(),
+		subject: fmt.Sprint(prefix, r.number), left: body.Batch, session: r.conn.requests.standing(),
 		over: time.Now().Add(body.Expires + r.conn.config.AckTimeout),
 	}
 	if err := r.conn.nc.PublishRequest(r.next(), r.last.subject, data); err != nil {

@@ -85,12 +85,12 @@ func (c *Conn) put(ctx context.Context, name, subject string, expected uint64, d
 	if end, ok := ctx.Deadline(); ok {
 		within = min(within, time.Until(end)/2) // a read afterwards has the other half
 	}
-	wait, cancel := c.askWithin(ctx, subject, within)
+	wait, cancel := c.requests.askWithin(ctx, subject, within)
 	defer cancel()
 	ack, err := c.js.Publish(wait, subject, data, jetstream.WithExpectLastSequencePerSubject(expected),
 		jetstream.WithExpectStream(name))
 	if err != nil {
-		err = c.outcome(ctx, wait, err)
+		err = c.requests.outcome(ctx, wait, err)
 		if final := refused(explain(err)); errors.Is(final, stream.ErrRefused) {
 			return 0, final
 		}
@@ -140,11 +140,11 @@ func (c *Conn) last(ctx context.Context, name, subject string) (stream.Message, 
 		return stream.Message{}, err
 	}
 	request := directGet + name + "." + subject
-	wait, cancel := c.ask(ctx, request)
+	wait, cancel := c.requests.ask(ctx, request)
 	defer cancel()
 	answer, err := c.nc.RequestWithContext(wait, request, nil)
 	if err != nil {
-		return stream.Message{}, refused(explain(c.outcome(ctx, wait, err)))
+		return stream.Message{}, refused(explain(c.requests.outcome(ctx, wait, err)))
 	}
 	return directAnswer(answer)
 }

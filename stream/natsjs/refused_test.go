@@ -20,7 +20,7 @@ import (
 func TestRefusedIsNotStored(t *testing.T) {
 	e := start(t, embedded.Config{})
 	c := dial(t, e, natsjs.ConnectConfig{})
-	js := c.JetStream()
+	js := c.Admin().JetStream()
 	for i, full := range []struct {
 		reason stream.Reason
 		limit  func(*jetstream.StreamConfig)

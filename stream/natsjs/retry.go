@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -36,7 +37,7 @@ const lastInsistence = 5 * time.Second
 
 // Retry tries until something other than waiting is needed, or ctx ends: a cluster elects leaders, a node restarts.
 // What it tries must be safe to repeat; what names it in log and errors, and worth says which errors waiting may mend.
-func (c *Conn) Retry(ctx context.Context, what string, worth func(error) bool, try func() error) error {
+func (a *Admin) Retry(ctx context.Context, what string, worth func(error) bool, try func() error) error {
 	var trouble stream.Trouble
 	for pause := firstPause; ; {
 		err := try()
@@ -44,7 +45,7 @@ func (c *Conn) Retry(ctx context.Context, what string, worth func(error) bool, t
 			return err
 		}
 		if pause >= lastPause && trouble.Tell(time.Now(), err) { // an election of a second or two is no news
-			c.config.Log.Warn("the broker cannot answer yet, trying again", "call", what, "error", err)
+			a.log.Warn("the broker cannot answer yet, trying again", "call", what, "error", err)
 		}
 		sleep(ctx, pause)
 		if ctx.Err() != nil {
@@ -70,18 +71,24 @@ func sleep(ctx context.Context, pause time.Duration) time.Duration {
 	return min(2*pause, lastPause)
 }
 
+// reconnects chooses where and when a connection that was lost is made again.
+type reconnects struct {
+	least time.Duration
+	over  atomic.Int64 // nanoseconds, see Spread
+}
+
 // Spread implements stream.Spreader. Where a time is set, every try to connect again waits, the first one too, and
 // goes to a server by chance: a client library that knows several servers would try the others at once, and so would
 // all the clients of the one that died.
-func (c *Conn) Spread(over time.Duration) { c.spread.Store(int64(over)) }
+func (c *Conn) Spread(over time.Duration) { c.reconnects.over.Store(int64(over)) }
 
 // server chooses where to connect again and when; nil leaves it to the library.
-func (c *Conn) server(pool []nats.Server, _ nats.ServerInfo) (*nats.Server, time.Duration) {
-	over := time.Duration(c.spread.Load())
-	if over <= 4*c.config.Reconnect || len(pool) == 0 {
+func (r *reconnects) server(pool []nats.Server, _ nats.ServerInfo) (*nats.Server, time.Duration) {
+	over := time.Duration(r.over.Load())
+	if over <= 4*r.least || len(pool) == 0 {
 		return nil, 0
 	}
-	return &pool[rand.IntN(len(pool))], comeBack(c.config.Reconnect, over)
+	return &pool[rand.IntN(len(pool))], comeBack(r.least, over)
 }
 
 // comeBack returns a pause with jitter.

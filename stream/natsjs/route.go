@@ -21,7 +21,7 @@ const probeLimit = 5 * time.Second
 // JoinsAsServer reports whether the server whose links with other servers listen at the address (host:port) takes this
 // client's certificate for that of a server. It opens a link as far as that shows, joins nothing, and closes it. Its
 // error is an ErrNoRoute where no server answered.
-func (c *Conn) JoinsAsServer(ctx context.Context, address string) (bool, error) {
+func (c *Certificates) JoinsAsServer(ctx context.Context, address string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	// The other side is not believed in anything: its authority is one that clients do not know, and nothing secret is

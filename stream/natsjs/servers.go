@@ -24,9 +24,9 @@ type serverExpiry struct {
 	Err    error
 }
 
-// ServersExpiry asks each server of the connection's addresses for its certificate, whichever of them the connection
+// Servers asks each server of the connection's addresses for its certificate, whichever of them the connection
 // is with. It says nothing to them but the TLS handshake.
-func (c *Conn) ServersExpiry(ctx context.Context) []serverExpiry {
+func (c *Certificates) Servers(ctx context.Context) []serverExpiry {
 	var list []serverExpiry
 	for text := range strings.SplitSeq(c.config.URL, ",") {
 		if text = strings.TrimSpace(text); text == "" {
@@ -54,7 +54,7 @@ func (c *Conn) ServersExpiry(ctx context.Context) []serverExpiry {
 }
 
 // expiryOf returns the first end of the chain of the server at an address, zero where it uses no TLS.
-func (c *Conn) expiryOf(ctx context.Context, address string) (end time.Time, err error) {
+func (c *Certificates) expiryOf(ctx context.Context, address string) (end time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
@@ -99,7 +99,7 @@ func (c *Conn) expiryOf(ctx context.Context, address string) (end time.Time, err
 // probeTLS configures a handshake that goes on with a certificate that has ended: what it is for is the date. It
 // refuses one of another authority or name, so that nobody else's date is taken for the server's. shown is called with
 // the first certificate of the chain to end.
-func (c *Conn) probeTLS(host string, shown func(*x509.Certificate)) (*tls.Config, error) {
+func (c *Certificates) probeTLS(host string, shown func(*x509.Certificate)) (*tls.Config, error) {
 	var roots *x509.CertPool // nil: the system's
 	if c.config.TLSCA != "" {
 		text, err := os.ReadFile(c.config.TLSCA)
@@ -138,52 +138,43 @@ func (c *Conn) probeTLS(host string, shown func(*x509.Certificate)) (*tls.Config
 // askServersEvery is the least time between two looks at the servers' certificates.
 const askServersEvery = 10 * time.Minute
 
-// expiries remember what servers showed, for metrics, which do not wait for a server.
-type expiries struct {
-	mu    sync.Mutex
-	known map[string]time.Time
-	asked time.Time
-}
-
-// KnownExpiries returns when the certificates of the servers ended when they were last asked, by host:port, and of the
+// Known returns when the certificates of the servers ended when they were last asked, by host:port, and of the
 // server of the connection where none was asked yet. It does not wait: it has them asked again where that was ten
 // minutes ago.
-func (c *Conn) KnownExpiries() map[string]time.Time {
-	e := &c.expiries
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (c *Certificates) Known() map[string]time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	known := map[string]time.Time{}
-	for server, end := range e.known {
+	for server, end := range c.known {
 		known[server] = end
 	}
-	if own, _ := c.CertificateExpiry(); e.known == nil && !own.Server.IsZero() {
+	if own, _ := c.Expiry(); c.known == nil && !own.Server.IsZero() {
 		known[c.nc.ConnectedAddr()] = own.Server
 	}
-	if now := time.Now(); e.asked.IsZero() || now.Sub(e.asked) >= askServersEvery {
-		e.asked = now
-		go c.learnExpiries()
+	if now := time.Now(); c.asked.IsZero() || now.Sub(c.asked) >= askServersEvery {
+		c.asked = now
+		go c.learn()
 	}
 	return known
 }
 
-// learnExpiries asks the servers for their expiries, and keeps what is known of a server that does not answer.
-func (c *Conn) learnExpiries() {
-	list := c.ServersExpiry(context.Background())
-	e := &c.expiries
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	before := e.known
-	e.known = map[string]time.Time{}
+// learn asks the servers for their expiries, and keeps what is known of a server that does not answer.
+func (c *Certificates) learn() {
+	list := c.Servers(context.Background())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.known
+	c.known = map[string]time.Time{}
 	for _, one := range list {
 		end := one.End
 		if one.Err != nil {
 			end = before[one.Server]
 		}
 		if !end.IsZero() {
-			e.known[one.Server] = end
+			c.known[one.Server] = end
 		}
 	}
 	if len(list) == 0 { // in this process
-		e.known = nil
+		c.known = nil
 	}
 }

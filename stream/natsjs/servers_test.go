@@ -115,7 +115,7 @@ func TestEachServersCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	list := c.ServersExpiry(t.Context())
+	list := c.Certificates().Servers(t.Context())
 	if len(list) != 6 {
 		t.Errorf("%d servers of 6", len(list))
 	}
@@ -126,9 +126,9 @@ func TestEachServersCertificate(t *testing.T) {
 		}
 	}
 	// Metrics do not wait for servers: the first scrape has them asked.
-	c.KnownExpiries()
-	c.LearnExpiries()
-	known := c.KnownExpiries()
+	c.Certificates().Known()
+	c.Certificates().Learn()
+	known := c.Certificates().Known()
 	if len(known) != len(want) {
 		t.Errorf("known: %v", known)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/nats-io/nats.go"
 
@@ -26,52 +27,54 @@ func (c *Conn) Watch(ctx context.Context, task stream.Task) (<-chan stream.Wake,
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return nil, fmt.Errorf("watch: %w: %w", stream.ErrRefused, err)
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("watch %s: %w", task, err)
-	}
-	w, prefix := stream.NewWakes(), WakePrefix(task)
-	c.mu.Lock()
-	c.watchers[w] = true
-	c.mu.Unlock()
-	sub, err := c.nc.Subscribe(prefix+">", func(m *nats.Msg) {
-		c.wake(w, stream.Wake{Subject: stream.Prefix + "." + string(task) + "." + strings.TrimPrefix(m.Subject, prefix),
-			Data: m.Data})
+	w, prefix := c.watchers.add(), WakePrefix(task)
+	_, err := c.listen(ctx, prefix+">", maxWakes, max(maxWakeBytes, 4*int(c.nc.MaxPayload())), func(m *nats.Msg) {
+		subject := stream.Prefix + "." + string(task) + "." + strings.TrimPrefix(m.Subject, prefix)
+		c.watchers.wake(w, stream.Wake{Subject: subject, Data: m.Data})
 	})
-	if err == nil {
-		err = sub.SetPendingLimits(maxWakes, max(maxWakeBytes, 4*int(c.nc.MaxPayload())))
-	}
 	if err != nil {
-		c.unwatch(w)
+		c.watchers.drop(w)
 		return nil, fmt.Errorf("watch %s: %w", task, explain(err))
 	}
-	context.AfterFunc(ctx, func() {
-		sub.Unsubscribe() // fails only on a closed connection, which has no subscriptions
-		c.unwatch(w)
-	})
+	context.AfterFunc(ctx, func() { c.watchers.drop(w) })
 	return w.C(), nil
 }
 
-// wake holds the lock so that it never sends on a channel that unwatch has closed.
-func (c *Conn) wake(w *stream.Wakes, wake stream.Wake) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.watchers[w] {
+// watchers are the readers of a connection's wakes.
+type watchers struct {
+	mu  sync.Mutex
+	all map[*stream.Wakes]bool
+}
+
+func (s *watchers) add() *stream.Wakes {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := stream.NewWakes()
+	s.all[w] = true
+	return w
+}
+
+// wake holds the lock so that it never sends on a channel that drop has closed.
+func (s *watchers) wake(w *stream.Wakes, wake stream.Wake) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all[w] {
 		w.Put(wake)
 	}
 }
 
 // wakeAll has every watcher read: wakes may have been lost.
-func (c *Conn) wakeAll() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for w := range c.watchers {
+func (s *watchers) wakeAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w := range s.all {
 		w.Put(stream.Wake{})
 	}
 }
 
-func (c *Conn) unwatch(w *stream.Wakes) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.watchers, w)
+func (s *watchers) drop(w *stream.Wakes) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, w)
 	w.Close()
 }

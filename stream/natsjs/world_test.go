@@ -14,15 +14,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// Session ends when the connection that stands now is lost.
-func (c *Conn) Session() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.session.Done()
-}
+// Session returns a channel that is closed when the connection that stands now is lost.
+func Session(c *Conn) <-chan struct{} { return c.requests.standing().Done() }
 
 // DirectGet begins the subjects of direct gets.
 const DirectGet = directGet
 
-// LearnExpiries asks the servers for their certificates' ends.
-func (c *Conn) LearnExpiries() { c.learnExpiries() }
+// Learn asks the servers for their certificates' ends.
+func (c *Certificates) Learn() { c.learn() }

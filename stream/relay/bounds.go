@@ -54,7 +54,7 @@ func (b *bounds) enter(from netip.Prefix) (leave func(), status int) {
 
 // enter counts a request in b until leave is called. It has refused the request if ok is false.
 func (r *Relay) enter(b *bounds, w http.ResponseWriter, q *http.Request) (leave func(), ok bool) {
-	leave, status := b.enter(r.address(q))
+	leave, status := b.enter(address(q, r.AddressHeader))
 	if status != 0 {
 		r.tooMany(w, status)
 	}
@@ -63,9 +63,9 @@ func (r *Relay) enter(b *bounds, w http.ResponseWriter, q *http.Request) (leave 
 
 // address returns whom the bounds take for one: an IPv4 address, or the 64 bits of an IPv6 address that one site has.
 // Where a header is named and absent or unreadable, it is the connection's address.
-func (r *Relay) address(q *http.Request) netip.Prefix {
-	if r.AddressHeader != "" {
-		values := q.Header.Values(r.AddressHeader)
+func address(q *http.Request, header string) netip.Prefix {
+	if header != "" {
+		values := q.Header.Values(header)
 		if n := len(values); n > 0 {
 			last := values[n-1]
 			if _, after, ok := cutLast(last, ","); ok {

@@ -15,12 +15,12 @@ func (r *Relay) AnySize(most int) {
 	for i := range sizes {
 		sizes[i] = i + 1
 	}
-	r.sizes = func(context.Context, stream.Task) ([]int, error) { return sizes, nil }
+	r.followers.sizes = func(context.Context, stream.Task) ([]int, error) { return sizes, nil }
 }
 
 // OneSize lets reports of one length pass.
 func (r *Relay) OneSize(size int) {
-	r.sizes = func(context.Context, stream.Task) ([]int, error) { return []int{size}, nil }
+	r.followers.sizes = func(context.Context, stream.Task) ([]int, error) { return []int{size}, nil }
 }
 
 // MustToken returns the rule of a token.
@@ -37,9 +37,9 @@ func (r *Relay) BodyTime(d time.Duration) { r.bodyTime = d }
 
 // Followed returns the number of tasks that are followed.
 func (r *Relay) Followed() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.followers)
+	r.followers.mu.Lock()
+	defer r.followers.mu.Unlock()
+	return len(r.followers.of)
 }
 
 // OpenAPI is the description that is served.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,9 +36,9 @@ var (
 
 // A follower keeps the names of one task's newest records, for everybody who asks.
 type follower struct {
-	relay *Relay
-	task  stream.Task
-	used  atomic.Int64 // Unix time of the last request, in seconds
+	all  *followers
+	task stream.Task
+	used atomic.Int64 // Unix time of the last request, in seconds
 
 	mu      sync.Mutex
 	state   relayhttp.State
@@ -50,46 +52,79 @@ type follower struct {
 	sized   time.Time  // when the Task was read
 }
 
-// follower returns the follower of a task, which it starts where there is none.
-func (r *Relay) follower(ctx context.Context, task stream.Task) (*follower, error) {
-	if !r.serves(task) {
+// followers hold the follower of each task that somebody asks for.
+type followers struct {
+	broker Broker
+	tasks  []stream.Task // those that are served; none: all that the broker has
+	log    *slog.Logger
+	// sizes returns the lengths that a task's messages may have; a test may have another
+	sizes func(context.Context, stream.Task) ([]int, error)
+
+	ctx     context.Context // of all that outlives a request
+	stop    context.CancelFunc
+	working sync.WaitGroup
+
+	mu sync.Mutex
+	of map[stream.Task]*follower // guarded by mu
+}
+
+func newFollowers(c Config) *followers {
+	s := &followers{broker: c.Broker, tasks: c.Tasks, log: c.Logger, of: make(map[stream.Task]*follower)}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.sizes = s.readSizes
+	return s
+}
+
+func (s *followers) close() {
+	s.stop()
+	s.working.Wait()
+}
+
+// serves reports whether a task is one of those that the configuration names, if it names any.
+func (s *followers) serves(task stream.Task) bool {
+	return len(s.tasks) == 0 || slices.Contains(s.tasks, task)
+}
+
+// follow returns the follower of a task, which it starts where there is none.
+func (s *followers) follow(ctx context.Context, task stream.Task) (*follower, error) {
+	if !s.serves(task) {
 		return nil, errNotServed
 	}
-	if f := r.followed(task); f != nil {
+	if f := s.followed(task); f != nil {
 		return f, nil
 	}
-	if len(r.Tasks) == 0 { // an invented name costs one read, and no more
+	if len(s.tasks) == 0 { // an invented name costs one read, and no more
 		ctx, cancel := context.WithTimeout(ctx, brokerTime)
 		defer cancel()
-		if _, err := r.Broker.Get(ctx, task.Task()); errors.Is(err, stream.ErrNotFound) {
+		if _, err := s.broker.Get(ctx, task.Task()); errors.Is(err, stream.ErrNotFound) {
 			return nil, errNoTask
 		} else if err != nil {
 			return nil, fmt.Errorf("read the task: %w", err)
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if f := r.followers[task]; f != nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.of[task]; f != nil {
 		return f, nil
 	}
 	switch {
-	case r.ctx.Err() != nil:
+	case s.ctx.Err() != nil:
 		return nil, errClosed
-	case len(r.followers) >= maxTasks:
+	case len(s.of) >= maxTasks:
 		return nil, errBusy
 	}
-	f := &follower{relay: r, task: task, changed: make(chan struct{})}
+	f := &follower{all: s, task: task, changed: make(chan struct{})}
 	f.used.Store(time.Now().Unix())
-	r.followers[task] = f
-	r.working.Go(f.run)
+	s.of[task] = f
+	s.working.Go(f.run)
 	return f, nil
 }
 
 // followed returns the follower of a task, nil where there is none, and keeps it going.
-func (r *Relay) followed(task stream.Task) *follower {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	f := r.followers[task]
+func (s *followers) followed(task stream.Task) *follower {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.of[task]
 	if f != nil {
 		f.used.Store(time.Now().Unix())
 	}
@@ -98,18 +133,18 @@ func (r *Relay) followed(task stream.Task) *follower {
 
 // leave ends a follower that nobody has asked for lately.
 func (f *follower) leave() bool {
-	f.relay.mu.Lock()
-	defer f.relay.mu.Unlock()
+	f.all.mu.Lock()
+	defer f.all.mu.Unlock()
 	if time.Since(time.Unix(f.used.Load(), 0)) < idleAfter {
 		return false
 	}
-	delete(f.relay.followers, f.task)
+	delete(f.all.of, f.task)
 	return true
 }
 
 // run follows the task until nobody asks for it or the relay closes.
 func (f *follower) run() {
-	ctx, cancel := context.WithCancel(f.relay.ctx)
+	ctx, cancel := context.WithCancel(f.all.ctx)
 	defer cancel()
 	var wakes <-chan stream.Wake
 	var trouble stream.Trouble
@@ -117,7 +152,7 @@ func (f *follower) run() {
 	defer timer.Stop()
 	for {
 		if wakes == nil {
-			wakes, _ = f.relay.Broker.Watch(ctx, f.task) // else the timer alone looks
+			wakes, _ = f.all.broker.Watch(ctx, f.task) // else the timer alone looks
 		}
 		var err error
 		select {
@@ -142,9 +177,9 @@ func (f *follower) run() {
 		}
 		switch {
 		case err == nil && trouble.Over():
-			f.relay.Logger.Info("the broker answers again", "task", f.task)
+			f.all.log.Info("the broker answers again", "task", f.task)
 		case err != nil && ctx.Err() == nil:
-			f.relay.Logger.Log(ctx, trouble.Level(time.Now(), err), "cannot read the task's records", "task", f.task, "err", err)
+			f.all.log.Log(ctx, trouble.Level(time.Now(), err), "cannot read the task's records", "task", f.task, "err", err)
 		}
 	}
 }
@@ -255,7 +290,7 @@ func (f *follower) lease(ctx context.Context, s *relayhttp.State) error {
 func (f *follower) get(ctx context.Context, subject string) (stream.Message, error) {
 	ctx, cancel := context.WithTimeout(ctx, brokerTime)
 	defer cancel()
-	m, err := f.relay.Broker.Get(ctx, subject)
+	m, err := f.all.broker.Get(ctx, subject)
 	if errors.Is(err, stream.ErrNotFound) {
 		return stream.Message{}, nil
 	}
@@ -273,7 +308,7 @@ func (f *follower) mark(ctx context.Context, subject string) (relayhttp.Mark, er
 func (f *follower) latest(ctx context.Context, pattern string) (relayhttp.Mark, error) {
 	ctx, cancel := context.WithTimeout(ctx, brokerTime)
 	defer cancel()
-	m, err := f.relay.Broker.Latest(ctx, pattern)
+	m, err := f.all.broker.Latest(ctx, pattern)
 	switch {
 	case errors.Is(err, stream.ErrNotFound):
 		return relayhttp.Mark{}, nil

@@ -39,7 +39,7 @@ func (r *Relay) table() []route {
 		{http.MethodGet, of + "opens/{round}/latest", false, r.getLatest},
 		{http.MethodPost, of + "reports", false, r.postReport},
 		{http.MethodPost, of + "places", false, r.postPlace},
-		{http.MethodGet, "/v1/openapi.json", true, r.getOpenAPI},
+		{http.MethodGet, "/v1/openapi.json", true, getOpenAPI},
 	}
 }
 
@@ -103,14 +103,14 @@ func (r *Relay) authenticated(next http.Handler) http.Handler {
 	})
 }
 
-func (r *Relay) getOpenAPI(w http.ResponseWriter, _ *http.Request) {
+func getOpenAPI(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	deadline(w, len(openAPI))
 	_, _ = w.Write(openAPI)
 }
 
 // record answers with bytes.
-func (r *Relay) record(w http.ResponseWriter, data []byte, keep string) {
+func record(w http.ResponseWriter, data []byte, keep string) {
 	h := w.Header()
 	h.Set("Cache-Control", keep)
 	h.Set("Content-Type", "application/octet-stream")
@@ -122,7 +122,7 @@ func (r *Relay) record(w http.ResponseWriter, data []byte, keep string) {
 // refuse answers a request of which nothing was forwarded.
 func (r *Relay) refuse(w http.ResponseWriter, status int, why string) {
 	observe.Tell(r.Observer.Refused, status)
-	r.text(w, status, why)
+	text(w, status, why)
 }
 
 // tooMany refuses a request that is one too many.
@@ -138,7 +138,7 @@ func (r *Relay) tooMany(w http.ResponseWriter, status int) {
 	r.refuse(w, status, why)
 }
 
-func (r *Relay) text(w http.ResponseWriter, status int, why string) {
+func text(w http.ResponseWriter, status int, why string) {
 	h := w.Header()
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		h.Set("Retry-After", "2")

@@ -32,25 +32,25 @@ func (r *Relay) getLatest(w http.ResponseWriter, q *http.Request) {
 		r.refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	f, err := r.follower(q.Context(), task)
+	f, err := r.followers.follow(q.Context(), task)
 	if err != nil {
 		r.unreadable(w, "task", err)
 		return
 	}
-	s, ok := r.first(q.Context(), f, round)
+	s, ok := f.first(q.Context(), round)
 	if seen := q.URL.Query().Get("seen"); ok && wait > 0 && s.Tag() == seen {
 		leave, entered := r.enter(&r.polls, w, q)
 		if !entered {
 			return
 		}
-		s, ok = r.news(q.Context(), f, round, seen, wait)
+		s, ok = f.news(q.Context(), round, seen, wait)
 		leave()
 	}
 	if !ok {
 		r.refuse(w, http.StatusServiceUnavailable, "the broker does not answer")
 		return
 	}
-	r.record(w, s.Bytes(), "no-store")
+	record(w, s.Bytes(), "no-store")
 }
 
 // patience reads for how long a request waits.
@@ -67,7 +67,7 @@ func patience(q *http.Request) (time.Duration, error) {
 }
 
 // first returns the state, and waits for a broker that has not answered yet.
-func (r *Relay) first(ctx context.Context, f *follower, round stream.Round) (relayhttp.State, bool) {
+func (f *follower) first(ctx context.Context, round stream.Round) (relayhttp.State, bool) {
 	ctx, cancel := context.WithTimeout(ctx, brokerTime)
 	defer cancel()
 	for {
@@ -79,14 +79,14 @@ func (r *Relay) first(ctx context.Context, f *follower, round stream.Round) (rel
 		case <-changed:
 		case <-ctx.Done():
 			return relayhttp.State{}, false
-		case <-r.ctx.Done():
+		case <-f.all.ctx.Done():
 			return relayhttp.State{}, false
 		}
 	}
 }
 
 // news waits until the state is another than the one that was seen, and returns it, or the same at the end of the time.
-func (r *Relay) news(ctx context.Context, f *follower, round stream.Round, seen string, wait time.Duration) (s relayhttp.State,
+func (f *follower) news(ctx context.Context, round stream.Round, seen string, wait time.Duration) (s relayhttp.State,
 	ok bool) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -98,11 +98,11 @@ func (r *Relay) news(ctx context.Context, f *follower, round stream.Round, seen 
 		select {
 		case <-changed:
 		case <-timer.C:
-			f.relay.followed(f.task)
+			f.all.followed(f.task)
 			return f.at(ctx, round)
 		case <-ctx.Done():
 			return s, true
-		case <-r.ctx.Done():
+		case <-f.all.ctx.Done():
 			return s, true
 		}
 	}

@@ -51,11 +51,11 @@ func (r *Relay) postReport(w http.ResponseWriter, q *http.Request) {
 		observe.Tell(r.Observer.Report, ack.Status)
 		if ack.Status == stream.Unknown {
 			r.silent(f.task, "report", err)
-			r.text(w, http.StatusGatewayTimeout, "the broker did not answer: the report may be stored")
+			text(w, http.StatusGatewayTimeout, "the broker did not answer: the report may be stored")
 			return
 		}
 		answer := relayhttp.Answer{ID: report.ID, Status: ack.Status, Sequence: ack.Sequence, Reason: ack.Reason}
-		r.record(w, answer.Bytes(), "no-store")
+		record(w, answer.Bytes(), "no-store")
 	})
 }
 
@@ -81,10 +81,10 @@ func (r *Relay) postPlace(w http.ResponseWriter, q *http.Request) {
 		observe.Tell(r.Observer.Place, err == nil)
 		if err != nil {
 			r.silent(f.task, "request for places", err)
-			r.text(w, http.StatusGatewayTimeout, "the stage did not answer: nobody joins")
+			text(w, http.StatusGatewayTimeout, "the stage did not answer: nobody joins")
 			return
 		}
-		r.record(w, answer, "no-store")
+		record(w, answer, "no-store")
 	})
 }
 
@@ -114,7 +114,7 @@ func (r *Relay) posting(w http.ResponseWriter, q *http.Request,
 		return
 	}
 	defer leave()
-	f, err := r.follower(q.Context(), task)
+	f, err := r.followers.follow(q.Context(), task)
 	if err != nil {
 		r.unreadable(w, "task", err)
 		return
@@ -139,5 +139,5 @@ func (r *Relay) silent(task stream.Task, what string, err error) {
 	r.mu.Lock()
 	level := r.silence.Level(time.Now(), err)
 	r.mu.Unlock()
-	r.Logger.Log(r.ctx, level, "no answer to what was forwarded", "task", task, "what", what, "err", err)
+	r.Logger.Log(r.followers.ctx, level, "no answer to what was forwarded", "task", task, "what", what, "err", err)
 }

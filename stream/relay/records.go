@@ -40,7 +40,7 @@ func (r *Relay) getNamed(w http.ResponseWriter, q *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	r.record(w, m.Data, keep)
+	record(w, m.Data, keep)
 }
 
 // getHashed answers with the record of a name if it has the hash of the path.
@@ -65,13 +65,13 @@ func (r *Relay) getHashed(w http.ResponseWriter, q *http.Request) {
 		r.refuse(w, http.StatusNotFound, "the broker has another record under that name")
 		return
 	}
-	r.record(w, m.Data, "public, max-age=31536000, immutable")
+	record(w, m.Data, "public, max-age=31536000, immutable")
 }
 
 // read reads the record of a name from the broker. If it cannot, it has answered.
 func (r *Relay) read(w http.ResponseWriter, q *http.Request, name string) (m stream.Message, ok bool) {
 	task, err := stream.ParseTask(q.PathValue("task"))
-	if err == nil && !r.serves(task) {
+	if err == nil && !r.followers.serves(task) {
 		err = errNotServed
 	}
 	if err != nil {

@@ -1,12 +1,10 @@
 package relay
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -101,21 +99,15 @@ func (c Config) withDefaults() (Config, error) {
 // A Relay serves the interface. Its methods may be called from any goroutine.
 type Relay struct {
 	Config
-	mux   *http.ServeMux
-	polls bounds
-	posts bounds
-	reads bounds // by name
-	// sizes returns the lengths that a task's messages may have; a test may have another
-	sizes    func(context.Context, stream.Task) ([]int, error)
-	bodyTime time.Duration // see post.go; a test may have less
+	mux       *http.ServeMux
+	polls     bounds
+	posts     bounds
+	reads     bounds        // by name
+	bodyTime  time.Duration // see post.go; a test may have less
+	followers *followers
 
-	ctx     context.Context // of all that outlives a request
-	stop    context.CancelFunc
-	working sync.WaitGroup
-
-	mu        sync.Mutex
-	followers map[stream.Task]*follower // guarded by mu
-	silence   stream.Trouble            // of what was forwarded; guarded by mu
+	mu      sync.Mutex
+	silence stream.Trouble // of what was forwarded; guarded by mu
 
 	crowded atomic.Bool // it was logged that one address has too many requests
 }
@@ -129,24 +121,15 @@ func New(c Config) (*Relay, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Relay{Config: c, followers: make(map[stream.Task]*follower),
+	r := &Relay{Config: c, bodyTime: bodyTime, followers: newFollowers(c),
 		polls: newBounds(c.PerAddress, c.Waiting), posts: newBounds(c.PerAddress, maxMessages),
 		reads: newBounds(c.PerAddress, maxMessages)}
-	r.ctx, r.stop = context.WithCancel(context.Background())
-	r.mux, r.sizes, r.bodyTime = r.routes(), r.readSizes, bodyTime
+	r.mux = r.routes()
 	return r, nil
 }
 
 // Close ends the requests that wait and whatever the relay does by itself, and waits for that.
-func (r *Relay) Close() {
-	r.stop()
-	r.working.Wait()
-}
+func (r *Relay) Close() { r.followers.close() }
 
 // Waiting returns the number of requests that wait for something new.
 func (r *Relay) Waiting() int { return r.polls.count() }
-
-// serves reports whether a task is one of those that the configuration names, if it names any.
-func (r *Relay) serves(task stream.Task) bool {
-	return len(r.Tasks) == 0 || slices.Contains(r.Tasks, task)
-}

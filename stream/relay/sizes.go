@@ -35,7 +35,7 @@ func (f *follower) takes(ctx context.Context, length int) (ok bool, most int, er
 	f.sizing.Lock()
 	defer f.sizing.Unlock()
 	if !f.fits(length) && time.Since(f.sized) >= resize {
-		sizes, err := f.relay.sizes(ctx, f.task)
+		sizes, err := f.all.sizes(ctx, f.task)
 		if f.sizes, f.unsized, f.sized = sizes, err, time.Now(); err != nil && ctx.Err() != nil {
 			f.sized = time.Time{} // only this request has ended
 		}
@@ -46,10 +46,10 @@ func (f *follower) takes(ctx context.Context, length int) (ok bool, most int, er
 	return f.fits(length), f.sizes[len(f.sizes)-1], nil
 }
 
-func (r *Relay) readSizes(ctx context.Context, task stream.Task) ([]int, error) {
+func (s *followers) readSizes(ctx context.Context, task stream.Task) ([]int, error) {
 	ctx, cancel := context.WithTimeout(ctx, brokerTime)
 	defer cancel()
-	m, err := r.Broker.Get(ctx, task.Task())
+	m, err := s.broker.Get(ctx, task.Task())
 	if err != nil {
 		return nil, err
 	}

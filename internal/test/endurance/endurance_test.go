@@ -55,7 +55,7 @@ func (p *pace) applied(a service.Applied) {
 	runtime.ReadMemStats(&m)
 	out.heap = m.HeapAlloc
 	for _, s := range []stream.Stream{stream.Rounds, stream.Attempts, stream.Batches} {
-		info, err := p.conn.JetStream().Stream(context.Background(), name.Name(s))
+		info, err := p.conn.Admin().JetStream().Stream(context.Background(), name.Name(s))
 		if err != nil {
 			p.failed(err)
 			continue

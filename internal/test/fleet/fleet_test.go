@@ -210,7 +210,7 @@ func (f *fleet) round(number stream.Round, of int) (reads int64) {
 		Suite: f.body.Suite, PublicKey: key.Public(), Instance: make([]byte, stream.InstanceSize),
 		StartedUnixMs: time.Now().UnixMilli()})
 	for {
-		s, err := f.operator.JetStream().Stream(ctx, name.Name(stream.Reports))
+		s, err := f.operator.Admin().JetStream().Stream(ctx, name.Name(stream.Reports))
 		must(f.t, err)
 		if n := s.CachedInfo().State.Msgs; n >= uint64(of)*uint64(number) {
 			break

@@ -143,7 +143,7 @@ func TestOnlyServersJoin(t *testing.T) {
 	for _, role := range []string{admin, learner, stage, helper, publisher} {
 		conn := connectTo(t, servers[0], s.login(role))
 		for _, address := range s.routes {
-			if joins, err := conn.JoinsAsServer(t.Context(), address); joins || err != nil {
+			if joins, err := conn.Certificates().JoinsAsServer(t.Context(), address); joins || err != nil {
 				t.Errorf("%s as a server at %s: joins %t, %v; want refused", role, address, joins, err)
 			}
 		}
@@ -161,7 +161,7 @@ func TestOnlyServersJoin(t *testing.T) {
 	}
 	// A server's certificate of the clients' port is none of the links either.
 	if conn := connectTo(t, servers[0], site{dir: s.dir}.as("server-1/server", s.login(admin))); conn != nil {
-		if joins, err := conn.JoinsAsServer(t.Context(), s.routes[1]); joins || err != nil {
+		if joins, err := conn.Certificates().JoinsAsServer(t.Context(), s.routes[1]); joins || err != nil {
 			t.Errorf("the certificate of the clients' port: joins %t, %v; want refused", joins, err)
 		}
 	}

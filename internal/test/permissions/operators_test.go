@@ -54,13 +54,14 @@ func TestOperatorsExchange(t *testing.T) {
 		}
 	}
 	for _, role := range []string{admin, learner, publisher, relay, helper} {
-		if err := s.conn(t, role).MayPublish(t.Context(), s.task.Prepare([stream.InstanceSize]byte{1})); !errors.Is(err,
-			natsjs.ErrDenied) {
+		err := s.conn(t, role).Permissions().MayPublish(t.Context(), s.task.Prepare([stream.InstanceSize]byte{1}))
+		if !errors.Is(err, natsjs.ErrDenied) {
 			t.Errorf("%s asks the helper: %v, want it denied", role, err)
 		}
 	}
 	for _, role := range []string{admin, learner, stage, publisher, relay} {
-		if err := s.conn(t, role).MaySubscribe(t.Context(), s.task.Prepares()); !errors.Is(err, natsjs.ErrDenied) {
+		err := s.conn(t, role).Permissions().MaySubscribe(t.Context(), s.task.Prepares())
+		if !errors.Is(err, natsjs.ErrDenied) {
 			t.Errorf("%s hears the leader: %v, want it denied", role, err)
 		}
 	}

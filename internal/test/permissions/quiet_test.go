@@ -88,8 +88,8 @@ func TestStartsAreQuiet(t *testing.T) {
 		if err := natsadmin.WaitStreams(t.Context(), c, task, time.Second); err != nil {
 			t.Errorf("%s: %v", role, err)
 		}
-		if !c.Forbidden(t.Context(), "$JS.API.STREAM.CREATE.x") ||
-			c.Forbidden(t.Context(), "$JS.API.DIRECT.GET.PANLEARN_t_ROUNDS."+task.Task()) {
+		if !c.Permissions().Forbidden(t.Context(), "$JS.API.STREAM.CREATE.x") ||
+			c.Permissions().Forbidden(t.Context(), "$JS.API.DIRECT.GET.PANLEARN_t_ROUNDS."+task.Task()) {
 			t.Errorf("%s: does not know what it may", role)
 		}
 	}

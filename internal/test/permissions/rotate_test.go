@@ -59,7 +59,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	defer c.Close()
 	ends := func(own, server time.Duration) {
 		t.Helper()
-		e, err := c.CertificateExpiry()
+		e, err := c.Certificates().Expiry()
 		if err != nil || !e.Own.Equal(now.Add(own)) || !e.Authority.Equal(now.Add(own)) || !e.Server.Equal(now.Add(server)) {
 			t.Errorf("certificates end %v, %v; want own and authority %v, the server's %v", e, err, now.Add(own),
 				now.Add(server))
@@ -82,7 +82,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e, err := c.CertificateExpiry()
+	e, err := c.Certificates().Expiry()
 	if err != nil || !e.Own.Equal(now.Add(second)) {
 		t.Errorf("what is on disk now ends %v (%v)", e.Own, err)
 	}
@@ -103,7 +103,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	if err := os.Remove(at("stage.pem")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.CertificateExpiry(); err == nil {
+	if _, err := c.Certificates().Expiry(); err == nil {
 		t.Error("a certificate that is gone is not missed")
 	}
 }

@@ -76,7 +76,7 @@ func TestRevoked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, token := range tokens {
-		if err := pusher.PushAccount(t.Context(), token); err != nil {
+		if err := pusher.Admin().PushAccount(t.Context(), token); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -105,7 +105,7 @@ func TestRevoked(t *testing.T) {
 		t.Fatalf("a publisher that was added while the server runs: %v", err)
 	}
 	c.Close()
-	if err := pusher.PushAccount(t.Context(), strings.Replace(tokens[0], ".", ".e30", 1)); err == nil {
+	if err := pusher.Admin().PushAccount(t.Context(), strings.Replace(tokens[0], ".", ".e30", 1)); err == nil {
 		t.Error("claims that the operator did not sign are taken")
 	}
 }

@@ -166,7 +166,7 @@ func (e *examination) clock(ctx context.Context) {
 func (e *examination) storedAt(ctx context.Context) (time.Time, bool) {
 	request := directGet + e.task.Name(stream.Rounds) + "." + e.task.Rounds()
 	var answer *nats.Msg
-	err := e.Call(ctx, request, func(ctx context.Context) (err error) {
+	err := e.Admin().Call(ctx, request, func(ctx context.Context) (err error) {
 		answer, err = e.NATS().RequestWithContext(ctx, request, nil)
 		return err
 	})

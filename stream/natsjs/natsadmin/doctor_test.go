@@ -59,7 +59,7 @@ func TestDoctorOfAFreshBroker(t *testing.T) {
 	oneFailure(list, "none of the streams")
 	provision(t, c, task, Options{})
 	for _, s := range []stream.Stream{stream.Batches, stream.Reports} { // with its consumer
-		if err := c.JetStream().DeleteStream(t.Context(), task.Name(s)); err != nil {
+		if err := c.Admin().JetStream().DeleteStream(t.Context(), task.Name(s)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,7 +88,7 @@ func TestDoctorOfLostRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []stream.Stream{stream.Batches, stream.Leases} {
-		if err := c.JetStream().DeleteStream(t.Context(), task.Name(s)); err != nil {
+		if err := c.Admin().JetStream().DeleteStream(t.Context(), task.Name(s)); err != nil {
 			t.Fatal(err)
 		}
 		got, text := finding(t, examineAll(t, c, task, Expect{}), "streams")
@@ -122,7 +122,7 @@ func TestDoctorNamesDrift(t *testing.T) {
 			if s == test.of {
 				test.change(&config)
 			}
-			if _, err := c.JetStream().CreateStream(t.Context(), config); err != nil {
+			if _, err := c.Admin().JetStream().CreateStream(t.Context(), config); err != nil {
 				t.Fatal(err)
 			}
 		}

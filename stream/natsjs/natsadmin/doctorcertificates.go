@@ -20,7 +20,7 @@ type certificate struct {
 // certificates looks at when they end, of each server of the addresses. A connection that stands outlives them; the
 // next one fails.
 func (e *examination) certificates(ctx context.Context) {
-	ends, err := e.CertificateExpiry()
+	ends, err := e.Certificates().Expiry()
 	if err != nil {
 		e.find("certificates", Failure, "%v: the next connection cannot be made: put the file back (%s)", err, renew)
 	}
@@ -29,7 +29,7 @@ func (e *examination) certificates(ctx context.Context) {
 		{"an authority in --tls-ca", ends.Authority,
 			"put its successor beside it, before certificates that it signed are replaced"},
 	}
-	for _, one := range e.ServersExpiry(ctx) {
+	for _, one := range e.Certificates().Servers(ctx) {
 		if one.Err != nil && ctx.Err() == nil {
 			e.find("certificates", Warning,
 				"%s: not seen when its certificate ends: %v: see whether that server is up, and whether its certificate names it",

@@ -26,7 +26,7 @@ func (e *examination) links(ctx context.Context) {
 	}
 	var open, shut, unseen []string
 	for _, address := range routes {
-		switch joins, err := e.JoinsAsServer(ctx, address); {
+		switch joins, err := e.Certificates().JoinsAsServer(ctx, address); {
 		case errors.Is(err, natsjs.ErrNoRoute):
 			unseen = append(unseen, address)
 		case err != nil:

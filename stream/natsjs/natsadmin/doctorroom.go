@@ -83,8 +83,8 @@ func (r reservation) lacks(info *jetstream.AccountInfo, replicas int) (lacks []s
 // stream that is made as the reports' would be, written to and deleted, since what the server has left nobody may ask.
 func (e *examination) account(ctx context.Context) {
 	var info *jetstream.AccountInfo
-	err := e.Call(ctx, apiAccountInfo, func(ctx context.Context) (err error) {
-		info, err = e.JetStream().AccountInfo(ctx)
+	err := e.Admin().Call(ctx, apiAccountInfo, func(ctx context.Context) (err error) {
+		info, err = e.Admin().JetStream().AccountInfo(ctx)
 		return err
 	})
 	switch {
@@ -128,8 +128,8 @@ func (e *examination) scratch(ctx context.Context, o Options) {
 		Replicas: reports.Replicas, MaxBytes: reports.MaxBytes,
 		Discard: jetstream.DiscardNew, MaxAge: time.Hour, Description: "learner doctor: may be deleted",
 		Metadata: map[string]string{"panlearn.scratch": strings.Repeat("0", scratchBytes)}}
-	err := e.Call(ctx, apiStreamCreate+name, func(ctx context.Context) error {
-		_, err := e.JetStream().CreateStream(ctx, config)
+	err := e.Admin().Call(ctx, apiStreamCreate+name, func(ctx context.Context) error {
+		_, err := e.Admin().JetStream().CreateStream(ctx, config)
 		return err
 	})
 	if errors.Is(err, natsjs.ErrDenied) {
@@ -153,8 +153,8 @@ func (e *examination) scratch(ctx context.Context, o Options) {
 		e.find("room", Failure, "a stream of %s cannot be made: %v: is the server's disk full? (%s)", size, err, fullDisk)
 		return
 	}
-	err = e.Call(ctx, name, func(ctx context.Context) error {
-		_, err := e.JetStream().Publish(ctx, name, make([]byte, min(scratchBytes, int(e.NATS().MaxPayload())/2)),
+	err = e.Admin().Call(ctx, name, func(ctx context.Context) error {
+		_, err := e.Admin().JetStream().Publish(ctx, name, make([]byte, min(scratchBytes, int(e.NATS().MaxPayload())/2)),
 			jetstream.WithRetryAttempts(0))
 		return err
 	})

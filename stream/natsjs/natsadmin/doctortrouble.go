@@ -70,9 +70,9 @@ func (e *examination) writes(ctx context.Context, have map[stream.Stream]*jetstr
 			continue
 		}
 		var answer struct{}
-		err := e.Request(ctx, apiMsgDel+name, map[string]any{"seq": uint64(nothing), "no_erase": true}, &answer)
+		err := e.Admin().Request(ctx, apiMsgDel+name, map[string]any{"seq": uint64(nothing), "no_erase": true}, &answer)
 		if errors.Is(err, natsjs.ErrDenied) && s == stream.Reports { // which a stage may purge
-			err = e.Request(ctx, apiStreamPurge+name, map[string]string{"filter": probeStream}, &answer)
+			err = e.Admin().Request(ctx, apiStreamPurge+name, map[string]string{"filter": probeStream}, &answer)
 		}
 		refused(name, err)
 	}
@@ -146,7 +146,7 @@ func (e *examination) fills(ctx context.Context, name string) (text string, most
 			Subjects map[string]uint64 `json:"subjects"`
 		} `json:"state"`
 	}
-	if err := e.Request(ctx, apiStreamInfo+name, map[string]string{"subjects_filter": ">"}, &answer); err != nil ||
+	if err := e.Admin().Request(ctx, apiStreamInfo+name, map[string]string{"subjects_filter": ">"}, &answer); err != nil ||
 		len(answer.State.Subjects) == 0 {
 		return "", 0
 	}

@@ -77,7 +77,9 @@ func rights() []right {
 		}
 	}
 	hear := func(subject func(stream.Task) string) func(context.Context, *natsjs.Conn, stream.Task) error {
-		return func(ctx context.Context, c *natsjs.Conn, t stream.Task) error { return c.MaySubscribe(ctx, subject(t)) }
+		return func(ctx context.Context, c *natsjs.Conn, t stream.Task) error {
+			return c.Permissions().MaySubscribe(ctx, subject(t))
+		}
 	}
 	return []right{
 		{"write rounds", []Role{Learner}, always, write(func(t stream.Task) string { return t.Round(1) })},
@@ -89,7 +91,7 @@ func rights() []right {
 			if err := forbidden(ctx, c, t.Place(1, 1)); err != nil {
 				return err
 			}
-			return c.MayPublish(ctx, t.Place(1, 1)) // nothing that a stage reads
+			return c.Permissions().MayPublish(ctx, t.Place(1, 1)) // nothing that a stage reads
 		}},
 		{"give places", []Role{Stage}, always, hear(stream.Task.Places)},
 		{"write joins and shares", []Role{Helper}, splitOnly, write(func(t stream.Task) string { return t.Share(1) })},
@@ -101,7 +103,7 @@ func rights() []right {
 			if err := forbidden(ctx, c, nobody); err != nil {
 				return err
 			}
-			return c.MayPublish(ctx, nobody) // nothing that a helper takes
+			return c.Permissions().MayPublish(ctx, nobody) // nothing that a helper takes
 		}},
 		{"hear the leader", []Role{Helper}, splitOnly, hear(stream.Task.Prepares)},
 		{"read rounds", []Role{Learner, Stage, Helper, Publisher, Admin}, always, read(stream.Task.Task)},
@@ -181,7 +183,7 @@ func beyond(role Role, have []string) (extra []string) {
 // probeAPI asks whether we may make a call of JetStream's API, on a stream that is not there. nil: we may.
 func probeAPI(ctx context.Context, c *natsjs.Conn, subject string, body any) error {
 	var answer struct{}
-	err := c.Request(ctx, subject, body, &answer)
+	err := c.Admin().Request(ctx, subject, body, &answer)
 	if natsjs.Code(err) != 0 && !errors.Is(err, natsjs.ErrDenied) {
 		return nil // the broker considered it
 	}
@@ -201,10 +203,10 @@ func probe(ctx context.Context, c *natsjs.Conn, subject string) error {
 	if err := forbidden(ctx, c, subject); err != nil {
 		return err
 	}
-	err := c.Call(ctx, subject, func(ctx context.Context) error {
+	err := c.Admin().Call(ctx, subject, func(ctx context.Context) error {
 		m := nats.NewMsg(subject)
 		m.Header.Set(jetstream.ExpectedStreamHeader, probeStream)
-		_, err := c.JetStream().PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
+		_, err := c.Admin().JetStream().PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
 		return err
 	})
 	switch {

@@ -35,7 +35,7 @@ func Provision(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options)
 		return natsjs.Transient(err) && deaf < maxDeaf
 	}
 	mark := newMark()
-	if err := c.Retry(ctx, "provision "+string(task), wait, func() error {
+	if err := c.Admin().Retry(ctx, "provision "+string(task), wait, func() error {
 		return provisionOnce(ctx, c, task, o,
 			mark)
 	}); err != nil {
@@ -66,8 +66,8 @@ func provisionOnce(ctx context.Context, c *natsjs.Conn, task stream.Task, o Opti
 				want.Name, Copies(have.Config.Replicas), o.Replicas)
 		}
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			err = c.Call(ctx, apiStreamCreate+want.Name, func(ctx context.Context) error {
-				_, err := c.JetStream().CreateStream(ctx, want)
+			err = c.Admin().Call(ctx, apiStreamCreate+want.Name, func(ctx context.Context) error {
+				_, err := c.Admin().JetStream().CreateStream(ctx, want)
 				return err
 			})
 			if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
@@ -83,8 +83,9 @@ func provisionOnce(ctx context.Context, c *natsjs.Conn, task stream.Task, o Opti
 		}
 	}
 	reports := task.Name(stream.Reports)
-	err = c.Call(ctx, apiConsumerCreate+reports+"."+natsjs.Durable+"."+task.Reports(), func(ctx context.Context) error {
-		_, err := c.JetStream().CreateConsumer(ctx, reports, consumerConfig(task, o))
+	create := apiConsumerCreate + reports + "." + natsjs.Durable + "." + task.Reports()
+	err = c.Admin().Call(ctx, create, func(ctx context.Context) error {
+		_, err := c.Admin().JetStream().CreateConsumer(ctx, reports, consumerConfig(task, o))
 		return err
 	})
 	if err != nil && !errors.Is(err, jetstream.ErrConsumerExists) {
@@ -147,7 +148,7 @@ func Remove(ctx context.Context, c *natsjs.Conn, task stream.Task) (removed []st
 	for _, s := range slices.Backward(possible()) {
 		name := task.Name(s)
 		wait := func(err error) bool { return natsjs.Leaderless(err) && !errors.Is(err, nats.ErrNoResponders) }
-		err := c.Retry(ctx, "remove "+name, wait, func() error { return deleteStream(ctx, c, name) })
+		err := c.Admin().Retry(ctx, "remove "+name, wait, func() error { return deleteStream(ctx, c, name) })
 		switch {
 		case err == nil:
 			removed = append(removed, name)

@@ -93,7 +93,7 @@ func TestProvisionRefusesOtherSettings(t *testing.T) {
 			}
 			config := streamConfig(name, test.stream, o)
 			test.change(&config)
-			if _, err := c.JetStream().CreateStream(t.Context(), config); err != nil {
+			if _, err := c.Admin().JetStream().CreateStream(t.Context(), config); err != nil {
 				t.Fatal(err)
 			}
 			err := Provision(t.Context(), c, name, Options{})
@@ -108,12 +108,12 @@ func TestProvisionRefusesOtherConsumer(t *testing.T) {
 	c := broker(t)
 	provision(t, c, task, Options{})
 	name := task.Name(stream.Reports)
-	if err := c.JetStream().DeleteConsumer(t.Context(), name, natsjs.Durable); err != nil {
+	if err := c.Admin().JetStream().DeleteConsumer(t.Context(), name, natsjs.Durable); err != nil {
 		t.Fatal(err)
 	}
 	config := consumerConfig(task, Options{AckWait: time.Second, MaxAckPending: 10})
 	config.MaxDeliver = 3 // a report that is delivered three times would be lost
-	if _, err := c.JetStream().CreateConsumer(t.Context(), name, config); err != nil {
+	if _, err := c.Admin().JetStream().CreateConsumer(t.Context(), name, config); err != nil {
 		t.Fatal(err)
 	}
 	if err := Provision(t.Context(), c, task, Options{}); err == nil || !strings.Contains(err.Error(), "max_deliver") {
@@ -143,7 +143,7 @@ func TestProvisionAfterADeath(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := c.JetStream().DeleteStream(t.Context(), name.Name(test.gone)); err != nil {
+		if err := c.Admin().JetStream().DeleteStream(t.Context(), name.Name(test.gone)); err != nil {
 			t.Fatal(err)
 		}
 		if err := Provision(t.Context(), c, name, Options{}); !errors.Is(err, test.want) {

@@ -25,7 +25,7 @@ func first(t *testing.T, c *natsjs.Conn, check func(subject, stands string, numb
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, err := c.JetStream().Stream(t.Context(), task.Name(s))
+		h, err := c.Admin().JetStream().Stream(t.Context(), task.Name(s))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestNothingReplacesARecord(t *testing.T) {
 			if err := c.NATS().PublishMsg(&nats.Msg{Subject: subject, Header: header, Data: []byte("second")}); err != nil {
 				t.Fatal(err)
 			}
-			ack, err := c.JetStream().PublishMsg(t.Context(), &nats.Msg{Subject: subject, Header: header,
+			ack, err := c.Admin().JetStream().PublishMsg(t.Context(), &nats.Msg{Subject: subject, Header: header,
 				Data: []byte("second")})
 			if err == nil {
 				t.Errorf("%s: a publish with %s is stored: %+v", subject, what, ack)
@@ -106,13 +106,13 @@ func TestNobodyMakesRoom(t *testing.T) {
 				return h.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeKeep(0))
 			},
 			"a second stream": func(ctx context.Context) error {
-				_, err := c.JetStream().CreateStream(ctx, jetstream.StreamConfig{Name: "OTHER", Subjects: []string{subject}})
+				_, err := c.Admin().JetStream().CreateStream(ctx, jetstream.StreamConfig{Name: "OTHER", Subjects: []string{subject}})
 				return err
 			},
 			"the stream again": func(ctx context.Context) error {
 				config := streamConfig(task, s, Options{})
 				config.DenyPurge, config.MaxMsgsPerSubject = false, 9
-				_, err := c.JetStream().CreateStream(ctx, config)
+				_, err := c.Admin().JetStream().CreateStream(ctx, config)
 				return err
 			},
 		} {

@@ -24,7 +24,7 @@ const (
 // forbidden returns natsjs.ErrDenied if, by the broker's word, these credentials may not publish on a subject, so that
 // the attempt leaves no violation in its log.
 func forbidden(ctx context.Context, c *natsjs.Conn, subject string) error {
-	if c.Forbidden(ctx, subject) {
+	if c.Permissions().Forbidden(ctx, subject) {
 		return fmt.Errorf("%w: publish to %s", natsjs.ErrDenied, subject)
 	}
 	return nil
@@ -36,8 +36,8 @@ func streamInfo(ctx context.Context, c *natsjs.Conn, name string) (info *jetstre
 	if err := forbidden(ctx, c, apiStreamInfo+name); err != nil {
 		return nil, err
 	}
-	err = c.Call(ctx, apiStreamInfo+name, func(ctx context.Context) error {
-		s, err := c.JetStream().Stream(ctx, name)
+	err = c.Admin().Call(ctx, apiStreamInfo+name, func(ctx context.Context) error {
+		s, err := c.Admin().JetStream().Stream(ctx, name)
 		if err == nil {
 			info = s.CachedInfo()
 		}
@@ -50,8 +50,8 @@ func consumerInfo(ctx context.Context, c *natsjs.Conn, name, durable string) (in
 	if err := forbidden(ctx, c, apiConsumerInfo+name+"."+durable); err != nil {
 		return nil, err
 	}
-	err = c.Call(ctx, apiConsumerInfo+name+"."+durable, func(ctx context.Context) error {
-		consumer, err := c.JetStream().Consumer(ctx, name, durable)
+	err = c.Admin().Call(ctx, apiConsumerInfo+name+"."+durable, func(ctx context.Context) error {
+		consumer, err := c.Admin().JetStream().Consumer(ctx, name, durable)
 		if err == nil {
 			info = consumer.CachedInfo()
 		}

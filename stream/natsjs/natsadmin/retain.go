@@ -36,7 +36,7 @@ const (
 func Retain(ctx context.Context, c *natsjs.Conn, task stream.Task, age time.Duration) (out retention.Removed,
 	err error) {
 	var removed uint64
-	err = c.Retry(ctx, "retain "+string(task), natsjs.Leaderless, func() (err error) {
+	err = c.Admin().Retry(ctx, "retain "+string(task), natsjs.Leaderless, func() (err error) {
 		out, err = retention.Sweep(ctx, Records{c}, task, age)
 		removed += out.Records
 		return err
@@ -54,8 +54,8 @@ func (r Records) Newest(ctx context.Context, task stream.Task) (retention.Record
 			Time     time.Time `json:"time"`
 		} `json:"message"`
 	}
-	err := r.Conn.Request(ctx, apiMsgGet+task.Name(stream.Rounds), map[string]string{"last_by_subj": task.Rounds()},
-		&answer)
+	err := r.Conn.Admin().Request(ctx, apiMsgGet+task.Name(stream.Rounds),
+		map[string]string{"last_by_subj": task.Rounds()}, &answer)
 	if e := (*jetstream.APIError)(nil); errors.As(err, &e) && e.ErrorCode == jetstream.JSErrCodeMessageNotFound {
 		err = fmt.Errorf("newest round of %s: %w", task, stream.ErrNotFound)
 	}
@@ -111,7 +111,8 @@ func (r Records) Records(ctx context.Context, task stream.Task, s stream.Stream)
 // does not answer for the end of the listing.
 func (r Records) whole(ctx context.Context, name string, list jetstream.Consumer, got uint64) error {
 	var info *jetstream.ConsumerInfo
-	err := r.Conn.Call(ctx, apiConsumerInfo+name+"."+list.CachedInfo().Name, func(ctx context.Context) (err error) {
+	ask := apiConsumerInfo + name + "." + list.CachedInfo().Name
+	err := r.Conn.Admin().Call(ctx, ask, func(ctx context.Context) (err error) {
 		info, err = list.Info(ctx)
 		return err
 	})
@@ -122,8 +123,8 @@ func (r Records) whole(ctx context.Context, name string, list jetstream.Consumer
 }
 
 func (r Records) list(ctx context.Context, name string) (list jetstream.Consumer, forget func(), err error) {
-	err = r.Conn.Call(ctx, apiConsumerCreate+name, func(ctx context.Context) (err error) {
-		list, err = r.Conn.JetStream().CreateConsumer(ctx, name, jetstream.ConsumerConfig{
+	err = r.Conn.Admin().Call(ctx, apiConsumerCreate+name, func(ctx context.Context) (err error) {
+		list, err = r.Conn.Admin().JetStream().CreateConsumer(ctx, name, jetstream.ConsumerConfig{
 			DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckNonePolicy, HeadersOnly: true, MaxDeliver: 1,
 			InactiveThreshold: listingAge, MemoryStorage: true, Replicas: 1})
 		return err
@@ -134,7 +135,7 @@ func (r Records) list(ctx context.Context, name string) (list jetstream.Consumer
 	return list, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = r.Conn.JetStream().DeleteConsumer(ctx, name, list.CachedInfo().Name) // or it goes by itself
+		_ = r.Conn.Admin().JetStream().DeleteConsumer(ctx, name, list.CachedInfo().Name) // or it goes by itself
 	}, nil
 }
 
@@ -162,7 +163,7 @@ func (r Records) remove(ctx context.Context, name string, sequence uint64) error
 		Sequence uint64 `json:"seq"`
 		NoErase  bool   `json:"no_erase"` // the records are public
 	}{sequence, true}
-	err := r.Conn.Request(ctx, apiMsgDel+name, request, new(struct{}))
+	err := r.Conn.Admin().Request(ctx, apiMsgDel+name, request, new(struct{}))
 	if e := (*jetstream.APIError)(nil); errors.As(err, &e) &&
 		(e.ErrorCode == noSequence || e.ErrorCode == jetstream.JSErrCodeMessageNotFound || e.ErrorCode == deleteFailed &&
 			e.Description == "no message found") {

@@ -60,8 +60,8 @@ func rollback(ctx context.Context, c *natsjs.Conn, task stream.Task, mark string
 }
 
 func deleteStream(ctx context.Context, c *natsjs.Conn, name string) error {
-	return c.Call(ctx, apiStreamDelete+name, func(ctx context.Context) error {
-		return c.JetStream().DeleteStream(ctx,
+	return c.Admin().Call(ctx, apiStreamDelete+name, func(ctx context.Context) error {
+		return c.Admin().JetStream().DeleteStream(ctx,
 			name)
 	})
 }

@@ -32,7 +32,7 @@ func small(t *testing.T) *natsjs.Conn {
 
 func names(t *testing.T, c *natsjs.Conn) (list []string) {
 	t.Helper()
-	all := c.JetStream().StreamNames(t.Context())
+	all := c.Admin().JetStream().StreamNames(t.Context())
 	for name := range all.Name() {
 		list = append(list, name)
 	}
@@ -58,7 +58,7 @@ func TestProvisionRollsBack(t *testing.T) {
 	// What stood before this call stays, though it is empty and the call does not succeed.
 	other := streamConfig(task, stream.Rounds, Options{Replicas: 1})
 	other.Metadata = map[string]string{madeBy: "another"}
-	if _, err := c.JetStream().CreateStream(t.Context(), other); err != nil {
+	if _, err := c.Admin().JetStream().CreateStream(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
 	if err := Provision(t.Context(), c, task, Options{}); err == nil {
@@ -71,7 +71,7 @@ func TestProvisionRollsBack(t *testing.T) {
 	mark := newMark()
 	mine := streamConfig(task, stream.Attempts, Options{Replicas: 1})
 	mine.Metadata = map[string]string{madeBy: mark}
-	if _, err := c.JetStream().CreateStream(t.Context(), mine); err != nil {
+	if _, err := c.Admin().JetStream().CreateStream(t.Context(), mine); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.PutOnce(t.Context(), task.Open(1, 1), []byte("x")); err != nil {

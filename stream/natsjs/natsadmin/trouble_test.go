@@ -80,7 +80,7 @@ func TestDoctorSeesAFullDisk(t *testing.T) {
 	free := fill(t, disk)
 	says("room", Failure, "disk full")
 	put := func(size int) error {
-		_, err := c.JetStream().Publish(t.Context(), task.Round(1), make([]byte, size), jetstream.WithRetryAttempts(0))
+		_, err := c.Admin().JetStream().Publish(t.Context(), task.Round(1), make([]byte, size), jetstream.WithRetryAttempts(0))
 		return err
 	}
 	if put(1<<16) == nil {
@@ -105,7 +105,7 @@ func TestDoctorSeesAFullStream(t *testing.T) {
 	}
 	for i, attempt := range []stream.Attempt{1, 2, 2, 3, 3, 3, 4} {
 		for n := range 10 {
-			_, err := c.JetStream().Publish(t.Context(), task.Report(1, attempt), make([]byte, 1000),
+			_, err := c.Admin().JetStream().Publish(t.Context(), task.Report(1, attempt), make([]byte, 1000),
 				jetstream.WithMsgID(fmt.Sprint(i, n)))
 			if err != nil {
 				t.Fatal(err)
@@ -119,7 +119,7 @@ func TestDoctorSeesAFullStream(t *testing.T) {
 	}
 	err := error(nil)
 	for attempt := stream.Attempt(5); err == nil; attempt++ { // one attempt's reports may fill half of it at most
-		_, err = c.JetStream().Publish(t.Context(), task.Report(1, attempt), make([]byte, 1000))
+		_, err = c.Admin().JetStream().Publish(t.Context(), task.Report(1, attempt), make([]byte, 1000))
 	}
 	if !strings.Contains(err.Error(), "maximum bytes") {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestDoctorSeesAFullAttempt(t *testing.T) {
 		if n == 5 {
 			break
 		}
-		if _, err := c.JetStream().Publish(t.Context(), task.Report(1, 1), []byte{byte(n)}); err != nil {
+		if _, err := c.Admin().JetStream().Publish(t.Context(), task.Report(1, 1), []byte{byte(n)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,7 +163,7 @@ func TestDoctorSeesTheLease(t *testing.T) {
 	}
 	put := func(subject string, data []byte) {
 		t.Helper()
-		if _, err := c.JetStream().Publish(t.Context(), subject, data); err != nil {
+		if _, err := c.Admin().JetStream().Publish(t.Context(), subject, data); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -188,10 +188,10 @@ func TestDoctorSeesTheLease(t *testing.T) {
 func TestDoctorSeesRedeliveries(t *testing.T) {
 	c := broker(t)
 	provision(t, c, task, Options{AckWait: 100 * time.Millisecond})
-	if _, err := c.JetStream().Publish(t.Context(), task.Report(1, 1), []byte("x")); err != nil {
+	if _, err := c.Admin().JetStream().Publish(t.Context(), task.Report(1, 1), []byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	consumer, err := c.JetStream().Consumer(t.Context(), task.Name(stream.Reports), natsjs.Durable)
+	consumer, err := c.Admin().JetStream().Consumer(t.Context(), task.Name(stream.Reports), natsjs.Durable)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,77 @@
+package device
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// A roundTable holds the rounds that are known: the newest, and those that events of this client are in.
+type roundTable struct {
+	of     map[stream.Round]*round
+	newest *round // nil before the first
+}
+
+// number returns the number of the newest round known, 0 before the first.
+func (t *roundTable) number() stream.Round {
+	if t.newest == nil {
+		return 0
+	}
+	return t.newest.number
+}
+
+// sorted returns the rounds that are known, oldest first.
+func (t *roundTable) sorted() []*round {
+	return slices.SortedFunc(maps.Values(t.of), func(a, b *round) int { return int(int64(a.number) - int64(b.number)) })
+}
+
+// absent counts the members of the newest round that are still charged in an earlier one. Their places are kept
+// for them.
+func (t *roundTable) absent() (n uint64) {
+	if !t.newest.later() {
+		return 0
+	}
+	for _, one := range t.of {
+		if one == t.newest {
+			continue
+		}
+		for _, b := range one.bundles {
+			for _, e := range b.events {
+				if e.record.Stays(t.newest.phase()) {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+// proveClosed notes that the round of a number is closed, as the store proves, if that is the newest.
+func (t *roundTable) proveClosed(number stream.Round) {
+	if t.newest != nil && number >= t.newest.number {
+		t.newest.done = true
+	}
+}
+
+// abandonLost notes that the task has gone on with a new round: the lost rounds will have no Close.
+func (t *roundTable) abandonLost() {
+	for _, one := range t.of {
+		one.gone = one.gone || one.lost && one.closed == nil
+	}
+}
+
+// A setback notes that the broker was put back to an earlier time.
+type setback struct {
+	older stream.Round // newest round known that the broker does not show, or shows another for; 0: none
+	since time.Time    // when that was first seen
+}
+
+// mark notes up to which round the broker is older.
+func (s *setback) mark(number stream.Round, now time.Time) {
+	if s.older == 0 {
+		s.since = now
+	}
+	s.older = number
+}
