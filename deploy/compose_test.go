@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// A service of compose.yaml: what tests look at. docker-compose config knows every key.
+// A service of a compose file: what tests look at. docker-compose config knows every key.
 type service struct {
 	Image       string
 	Build       map[string]any
@@ -23,6 +24,15 @@ type service struct {
 	SecurityOpt []string `yaml:"security_opt"`
 	Volumes     []string
 	Ports       []string
+
+	// Of the production file:
+	Profiles     []string
+	Restart      string
+	PidsLimit    int    `yaml:"pids_limit"`
+	MemLimit     string `yaml:"mem_limit"`
+	MemSwapLimit string `yaml:"memswap_limit"`
+	Healthcheck  struct{ Test []string }
+	Secrets      []any // a name, or source and target
 }
 
 type composition struct {
@@ -126,22 +136,25 @@ func TestComposeSchema(t *testing.T) {
 		t.Log("NOT RUN: docker-compose config: not installed (Debian's package docker-compose)")
 		return
 	}
-	text, err := os.ReadFile("compose.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nameless := strings.Replace(string(text), "\nname: panlearn\n", "\n", 1)
 	config := func(text string) ([]byte, error) {
 		cmd := exec.CommandContext(t.Context(), "docker-compose", "-f", "-", "--project-directory", ".", "config", "-q")
 		cmd.Stdin = strings.NewReader(text)
+		cmd.Env = append(os.Environ(), "PANLEARN_IMAGE=panlearn:v9")
 		return cmd.CombinedOutput()
 	}
-	if out, err := config(nameless); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-	if out, err := config(strings.Replace(nameless, "cap_drop:", "cap_drip:", 1)); err == nil ||
-		!strings.Contains(string(out), "cap_drip") {
-		t.Errorf("an unknown key passes: %v\n%s", err, out)
+	for _, file := range []string{"compose.yaml", productionFile} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nameless := regexp.MustCompile(`(?m)^name: .*$`).ReplaceAllString(string(text), "")
+		if out, err := config(nameless); err != nil {
+			t.Errorf("%s: %v\n%s", file, err, out)
+		}
+		if out, err := config(strings.Replace(nameless, "cap_drop:", "cap_drip:", 1)); err == nil ||
+			!strings.Contains(string(out), "cap_drip") {
+			t.Errorf("%s: an unknown key passes: %v\n%s", file, err, out)
+		}
 	}
 }
 

@@ -71,7 +71,7 @@ func lines(t *testing.T) (all []line) {
 			}
 		}
 	}
-	all = append(all, scriptLines(t, "setup.sh")...)
+	all = append(append(all, productionLines(t)...), scriptLines(t, "setup.sh")...)
 	return append(append(all, unitLines(t)...), podLines(t)...)
 }
 

@@ -12,7 +12,7 @@ import (
 func units(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("systemd/*@.service")
-	if err != nil || len(files) != 10 {
+	if err != nil || len(files) != 11 {
 		t.Fatalf("units %v, %v", files, err)
 	}
 	all := map[string]string{}
@@ -87,8 +87,7 @@ func TestUnits(t *testing.T) {
 		if strings.Contains(start, "127.0.0.1") {
 			t.Errorf("%s: the command line fixes an address, which no instance can change: %s", name, start)
 		}
-		if address := strings.Index(text, "\nEnvironment=PANLEARN_HTTP="); role != "panlearn-publish" &&
-			role != "panlearn-retain" && (address < 0 || address > strings.Index(text, "\nEnvironmentFile=")) {
+		if address := strings.Index(text, "\nEnvironment=PANLEARN_HTTP="); role != "panlearn-publish" && (address < 0 || address > strings.Index(text, "\nEnvironmentFile=")) {
 			t.Errorf("%s: want a default of --http in the environment, before the instance's file", name)
 		}
 	}

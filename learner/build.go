@@ -25,8 +25,9 @@ func New(plan *wire.Plan) (Algorithm, error) {
 
 // ErrOtherBuild is wrapped by errors of Resume about a state that this build does not write for the plan.
 var ErrOtherBuild = errors.New(
-	"another build of learner wrote it, as far as its store is whole: go on with the task in that build, " +
-		"or take the model out with that build's learner snapshot and begin the task again under another name")
+	"it was written by another version of panlearn, as far as its store is whole: go on with the task in that version, or " +
+		"take the model out with its learner snapshot and begin the task again under another name; " +
+		"docs/how-to/upgrades.md has the way back")
 
 // Resume builds a plan's method and gives it the state that a learner of the plan stored.
 func Resume(plan *wire.Plan, state []byte) (Algorithm, error) {

@@ -1,6 +1,8 @@
 package learner_test
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -63,6 +65,31 @@ func TestPlansThatBuildNothing(t *testing.T) {
 	} {
 		if _, err := learner.New(c.plan); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: error %v, want one about %q", c.plan, err, c.want)
+		}
+	}
+}
+
+// TestStateOfAnotherVersion: what a method of another version learned is refused with both numbers and the way out.
+func TestStateOfAnotherVersion(t *testing.T) {
+	plan := &wire.Plan{Set: &wire.Set{Radius: 1}, Phases: []*wire.Phase{{Rounds: 3, Cohort: 5, Users: 15, RoundsPerUser: 1,
+		Mechanism: &wire.Mechanism{Dim: 2}, Constants: &wire.Phase_Descent{Descent: &wire.Descent{StepSize: 1}}}}}
+	a, err := learner.New(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := a.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := learner.Resume(plan, state); err != nil {
+		t.Fatal(err)
+	}
+	state[0]++
+	for _, other := range [][]byte{state, state[:1]} {
+		if _, err := learner.Resume(plan, other); !errors.Is(err, learner.ErrOtherBuild) ||
+			!strings.Contains(err.Error(), fmt.Sprintf("format version %d, this build reads version %d", state[0], state[0]-1)) ||
+			!strings.Contains(err.Error(), "written by another version of panlearn") {
+			t.Errorf("%d bytes: %v", len(other), err)
 		}
 	}
 }

@@ -25,8 +25,8 @@ func (e *VersionError) Error() string {
 		which = "build " + e.By + ", which wrote it"
 	}
 	return fmt.Sprintf(
-		"%s has format version %d, this build reads version %d: use %s; docs/how-to/upgrades.md has the way back",
-		e.What, e.Got, e.Want, which)
+		"%s was written by another version of panlearn: it has format version %d, this build reads version %d: use %s; "+
+			"docs/how-to/upgrades.md has the way back", e.What, e.Got, e.Want, which)
 }
 
 // AppendBinary appends the canonical encoding of c. Integers are big-endian:

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,14 +53,22 @@ func newStatus() *cobra.Command {
 		where  whereFlags
 		asJSON cli.JSON
 		all    bool
+		ready  bool
 	)
 	c := &cobra.Command{
-		Use:   "status (--state DIR | --http URL) [--all]",
+		Use:   "status (--state DIR | --http URL) [--all | --ready]",
 		Short: "print how far a task is and what it has spent",
 		Example: "  learner status --state /var/lib/panlearn/a9a --json\n" +
-			"  learner status --all --http http://127.0.0.1:9090",
+			"  learner status --all --http http://127.0.0.1:9090\n" +
+			"  learner status --ready --http http://127.0.0.1:9091",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if ready && (all || c.Flags().Changed("json")) {
+				return cli.Usagef("--ready prints nothing: give it neither --all nor --json")
+			}
+			if ready {
+				return isReady(c.Context(), where)
+			}
 			if all {
 				list, err := statusOfAll(c.Context(), where)
 				if err != nil && list.Tasks == nil {
@@ -81,7 +90,36 @@ func newStatus() *cobra.Command {
 	where.Flags(c.Flags())
 	asJSON.Flag(c.Flags())
 	c.Flags().BoolVar(&all, "all", false, "the status of every task of learner run --tasks")
+	c.Flags().BoolVar(&ready, "ready", false,
+		"check only whether a process of any role works, at the URL of its --http or --metrics; exit code 75 if it does not")
 	return c
+}
+
+// readyPatience bounds the wait for the answer of /readyz.
+const readyPatience = 10 * time.Second
+
+// isReady returns nil if a process answers at /readyz that it works. It is for a container's health check, whose image has
+// no other program that asks over HTTP.
+func isReady(ctx context.Context, where whereFlags) error {
+	if where.StateDir != "" || where.URL == "" {
+		return cli.Usagef("--ready: name the process with --http URL")
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyPatience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(where.URL, "/")+"/readyz", nil)
+	if err != nil {
+		return cli.Usagef("--http: want http://HOST:PORT of the process's --http or --metrics")
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return cli.Transient(fmt.Errorf("the process does not answer: %w", err))
+	}
+	defer response.Body.Close()
+	why, err := io.ReadAll(io.LimitReader(response.Body, 4096))
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("not ready: %s", strings.TrimSpace(string(why)))
+	}
+	return cli.Transient(err)
 }
 
 func printStatus(w io.Writer, s statedir.Status) error {

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/internal/run/many"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 )
@@ -43,5 +47,40 @@ func TestStatusOfAllTellsWhy(t *testing.T) {
 	}
 	if strings.Contains(text.String(), "state is empty") || len(list.Tasks) != 2 || len(list.Faulty) != 1 {
 		t.Errorf("%d tasks, %d faulty files:\n%s", len(list.Tasks), len(list.Faulty), text.String())
+	}
+}
+
+// TestReady: the check of a container follows /readyz of its process, says why it fails, and asks for a URL.
+func TestReady(t *testing.T) {
+	ready := true
+	role := httptest.NewServer(obs.Endpoints(obs.NewRegistry(), nil, func() error {
+		if ready {
+			return nil
+		}
+		return errors.New("no connection to the broker")
+	}, nil))
+	defer role.Close()
+	var said bytes.Buffer
+	ask := func(args ...string) int {
+		said.Reset()
+		return cli.Main(newRoot(), append([]string{"status", "--ready"}, args...), &said)
+	}
+	if code := ask("--http", role.URL+"/"); code != 0 {
+		t.Errorf("a process that is ready: exit code %d: %s", code, &said)
+	}
+	ready = false
+	if code := ask("--http", role.URL); code != cli.ExitTransient ||
+		!strings.Contains(said.String(), "not ready: no connection to the broker") {
+		t.Errorf("one that is not: exit code %d: %s", code, &said)
+	}
+	role.Close()
+	if code := ask("--http", role.URL); code != cli.ExitTransient {
+		t.Errorf("one that is gone: exit code %d: %s", code, &said)
+	}
+	for _, args := range [][]string{nil, {"--state", t.TempDir()}, {"--http", role.URL, "--all"},
+		{"--http", role.URL, "--json"}} {
+		if code := ask(args...); code != cli.ExitUsage {
+			t.Errorf("%v: exit code %d: %s", args, code, &said)
+		}
 	}
 }

@@ -121,7 +121,7 @@ func TestManifests(t *testing.T) {
 // TestReleases: testdata has the whole of what the chart renders for each set of values. The tests of deploy read it:
 // its command lines, what its pods may do, its types.
 func TestReleases(t *testing.T) {
-	for _, set := range []string{"one", "many", "issuer", "helper"} {
+	for _, set := range []string{"one", "many", "issuer", "issuers", "helper", "helpers", "leader"} {
 		files, err := render(t, values(t, set))
 		if err != nil {
 			t.Fatalf("%s: %v", set, err)
@@ -141,7 +141,7 @@ func TestReleases(t *testing.T) {
 // TestLint: Helm's linter finds no error and no warning, by every set of values.
 func TestLint(t *testing.T) {
 	for _, set := range []string{"kubernetes", "kubernetes-helper", "kubernetes-issuer", "one", "many", "issuer",
-		"helper"} {
+		"issuers", "helper", "helpers", "leader"} {
 		for _, m := range lint.RunAll("panlearn", values(t, set), "panlearn").Messages {
 			if m.Severity >= support.WarningSev {
 				t.Errorf("%s: %s", set, m)
@@ -169,17 +169,22 @@ func TestBadValuesAreRefused(t *testing.T) {
 		{"one", "tasks: {ads: 'name: ads'}", "/tasks"}, // one and many
 		{"one", "scorer: {from: [learner]}", "/scorer/from/0"},
 		{"one", "task: {file: 'nonsense: ['}", "task: the file declares name: none"},
-		{"one", "task: {file: \"name: churn\\nprivacy: {trust: split}\"}",
-			"stage.enabled=false"}, // its stage is not in the chart
+		{"one", "task: {file: \"name: churn\\nprivacy: {trust: split}\"}", "set stage.leader.helperKey"},
+		{"leader", "task: {file: 'name: churn'}", "without stage.leader"}, // of one operator
+		{"leader", "learner: {stageKey: ''}", "set learner.stageKey"},
+		{"leader", "learner: {stageKey: ab}", "/learner/stageKey"},
+		{"leader", "stage: {leader: {learnerKey: ''}}", "/stage/leader/learnerKey"},
+		{"leader", "stage: {leader: {helperKey: ''}}", "/stage/leader/learnerKey"},
+		{"issuers", "tasks: {churn_1: 'name: churn_1', spam: 'name: spam'}", "none has grants: pass"},
 		{"one", "learner: null", "learner"},
 		{"one", "broker: {url: 'tls://me:secret@a:4222'}", "/broker/url"}, // everybody may read it
 		{"one", "retain: {schedule: hourly please}", "/retain/schedule"},
 		{"many", "tasks: null", "tasks"},
-		{"many", "tasks: {ads: \"name: ads\\nprivacy: {trust: split}\"}", "tasks.ads: a stage of privacy.trust: split"},
+		{"many", "tasks: {ads: \"name: ads\\nprivacy: {trust: split}\"}", "tasks.ads: privacy.trust: split wants a leader"},
 		{"many", "tasks: {ads: 'name: other'}", "tasks.ads: the file declares name: other"},
 		{"many", "tasks: {ads: ''}", "/tasks/ads"},
 		{"many", "task: {name: churn, file: 'name: churn'}", "/task"},
-		{"many", "issuer: {enabled: true, personHeader: X-User}", "/issuer/enabled"}, // an issuer is of one task
+		{"many", "issuer: {enabled: true}", "/issuer"}, // neither header nor JWT
 		{"many", "tasks: {large: '" + strings.Repeat("x", 1<<20) + "'}", "1 MiB"},
 		{"issuer", "issuer: {personHeader: X-User}", "/issuer"}, // header and JWT
 		{"issuer", "issuer: {jwt: {audience: ''}}", "/issuer"},

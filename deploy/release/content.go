@@ -95,7 +95,7 @@ func (r *release) shared(where map[string]string) (out []entry, err error) {
 
 // texts are in every archive and package: what the documents name, at the place where they name it.
 var texts = []string{"README.md", "CHANGELOG.md", "SECURITY.md", "docs", "deploy/tasks", "deploy/nats",
-	"deploy/policy.yaml",
+	"deploy/policy.yaml", "deploy/compose.production.yaml",
 	"deploy/prometheus", "deploy/grafana", "deploy/kubernetes", "deploy/helm/README.md", "deploy/helm/panlearn",
 	"deploy/helm/values"}
 

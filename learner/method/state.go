@@ -65,8 +65,11 @@ func (h header) append(out []byte) []byte {
 // readHeader reads the header of a state of the same method, dimension and configuration as want, and returns what
 // follows.
 func readHeader(data []byte, want header) (header, []byte, error) {
-	if len(data) < headerLen || data[0] != stateVersion {
-		return header{}, nil, fmt.Errorf("%w: not a state of version %d", ErrState, stateVersion)
+	if len(data) > 0 && data[0] != stateVersion {
+		return header{}, nil, fmt.Errorf("%w: it has format version %d, this build reads version %d", ErrState, data[0], stateVersion)
+	}
+	if len(data) < headerLen {
+		return header{}, nil, fmt.Errorf("%w: %d bytes, want at least %d", ErrState, len(data), headerLen)
 	}
 	if data[1] != want.method {
 		return header{}, nil, fmt.Errorf("%w: method %d, want %d", ErrState, data[1], want.method)

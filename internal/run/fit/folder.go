@@ -82,16 +82,22 @@ func readPin(dir string) (p pin, found bool, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, false, nil
 	}
+	// The version is read before the rest, which another version may write otherwise.
+	var written struct{ Version uint16 }
+	if err == nil {
+		err = json.Unmarshal(data, &written)
+	}
+	if err == nil && written.Version != pinVersion {
+		err = &state.VersionError{What: "--state: " + pinFile, Got: written.Version, Want: pinVersion}
+	}
 	if err == nil {
 		err = json.Unmarshal(data, &p)
 	}
-	if err == nil && p.Version != pinVersion {
-		err = fmt.Errorf("version %d, this program reads %d", p.Version, pinVersion)
+	var other *state.VersionError
+	if err != nil && !errors.As(err, &other) {
+		err = fmt.Errorf("--state: %s: %w", pinFile, err)
 	}
-	if err != nil {
-		return p, false, fmt.Errorf("--state: %s: %w", pinFile, err)
-	}
-	return p, true, nil
+	return p, err == nil, err
 }
 
 // Vacant makes a folder for a model of public data, and refuses one that a learner has.

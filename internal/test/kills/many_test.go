@@ -20,8 +20,6 @@ import (
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/internal/test/procs"
-	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/device/filestore"
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
@@ -55,6 +53,32 @@ func (c *crowd) must(err error) {
 }
 
 const crowdRows = 60
+
+// crowdOfRows returns the rows of each task.
+func crowdOfRows() []byte {
+	var rows bytes.Buffer
+	for row := range crowdRows {
+		fmt.Fprintf(&rows, "%+d %d:1\n", 2*(row%2)-1, 1+row%3)
+	}
+	return rows.Bytes()
+}
+
+// serve prepares a process for all tasks.
+func (c *crowd) serve(url, name, program string, args ...string) {
+	c.t.Helper()
+	port, err := procs.FreePorts(1)
+	c.must(err)
+	at := fmt.Sprint("127.0.0.1:", port[0])
+	c.server = append(c.server, programs.Process(c.t, name, program, append(args, "--nats", url, "--nats-wait", "2m",
+		"--tasks", c.path("tasks"), map[bool]string{true: "--metrics", false: "--http"}[name == "publisher"], at)...))
+	c.at = append(c.at, at)
+}
+
+// answers reports whether a process answers at its endpoints.
+func (c *crowd) answers(process int) bool {
+	goroutines, _, _ := c.holds(process)
+	return goroutines > 0
+}
 
 // add declares one task more, with rows of its own for the publisher.
 func (c *crowd) add() {
@@ -101,27 +125,14 @@ func TestManyTasks(t *testing.T) {
 	}
 	c.must(os.Mkdir(c.path("tasks"), 0o700))
 	broker := procs.StartServer(t, programs, procs.ServerOptions{})
-	process := func(name, program string, args ...string) {
-		port, err := procs.FreePorts(1)
-		c.must(err)
-		at := fmt.Sprint("127.0.0.1:", port[0])
-		c.server = append(c.server, programs.Process(t, name, program, append(args, "--nats", broker.URL(), "--nats-wait",
-			"2m",
-			"--tasks", c.path("tasks"), map[bool]string{true: "--metrics", false: "--http"}[name == "publisher"], at)...))
-		c.at = append(c.at, at)
-	}
-	process("learner", programs.Learner, "run", "--state", c.path("state"), "--identity", c.path("learner.key"),
+	c.serve(broker.URL(), "learner", programs.Learner, "run", "--state", c.path("state"), "--identity", c.path("learner.key"),
 		"--report-bytes", "4194304")
 	for i := range 2 {
-		process(fmt.Sprint("stage", i), programs.Ingest, "shuffle", "--identity", c.path("stage.key"), "--state",
+		c.serve(broker.URL(), fmt.Sprint("stage", i), programs.Ingest, "shuffle", "--identity", c.path("stage.key"), "--state",
 			c.path("marks"), "--lease", "4s")
 	}
-	process("publisher", programs.Ingest, "publish", "--data", c.path("rows-{task}.libsvm"), "--state", c.path("devices"))
-	var rows bytes.Buffer
-	for row := range crowdRows {
-		fmt.Fprintf(&rows, "%+d %d:1\n", 2*(row%2)-1, 1+row%3)
-	}
-	c.must(os.WriteFile(c.path("rows.libsvm"), rows.Bytes(), 0o600))
+	c.serve(broker.URL(), "publisher", programs.Ingest, "publish", "--data", c.path("rows-{task}.libsvm"), "--state", c.path("devices"))
+	c.must(os.WriteFile(c.path("rows.libsvm"), crowdOfRows(), 0o600))
 	for _, p := range c.server {
 		c.must(p.Start())
 	}
@@ -278,19 +289,7 @@ func (c *crowd) check(i int) {
 	if !ok {
 		c.t.Fatalf("t%d has no status", i)
 	}
-	store, err := filestore.Open(filestore.Path(c.path("devices"), stream.Task(fmt.Sprint("t", i))))
-	c.must(err)
-	defer store.Close()
-	keys := make([]participation.Key, crowdRows)
-	for row := range keys {
-		keys[row] = participation.RowKey(c.rows(i), int64(row))
-	}
-	records, err := store.Read(keys)
-	c.must(err)
-	is := map[participation.State]uint64{}
-	for _, r := range records {
-		is[r.State]++
-	}
+	is := c.outcomes(i)
 	if n := is[participation.Charged]; n != 0 {
 		c.t.Errorf("t%d: %d rows are not settled", i, n)
 	}

@@ -254,7 +254,7 @@ func answers(t *testing.T, s *scene, c *client) bool {
 	if err := c.nc.Publish(inbox, []byte("forged")); err != nil {
 		t.Fatal(err)
 	}
-	flush(t, c.nc)
+	c.flush(t)
 	flush(t, victim.nc) // what was sent to it has come
 	n, _, err := sub.Pending()
 	if err != nil {
@@ -309,7 +309,7 @@ func provoke(t *testing.T, s *scene, c *client, m *nats.Msg, subject string) boo
 	if err := c.nc.PublishMsg(m); err != nil {
 		t.Fatal(err)
 	}
-	flush(t, c.nc)
+	c.flush(t)
 	for i := uint64(7); i <= 8; i++ {
 		s.report(t)
 		s.put(t, learner, task.Round(stream.Round(i)), after)
@@ -342,14 +342,23 @@ func overhears(what string) trial {
 		if err != nil {
 			t.Fatal(err)
 		}
-		flush(t, c.nc)
+		c.flush(t)
 		s.report(t)
 		if _, err := s.conn(t, publisher2).Get(t.Context(), s.task.Round(1)); err != nil {
 			t.Fatal(err)
 		}
-		flush(t, c.nc)
+		c.flush(t)
 		n, _, err := sub.Pending()
-		return err == nil && n > 0
+		if err != nil {
+			return false
+		}
+		for range n {
+			m, err := sub.NextMsg(patience)
+			if err == nil && (c.mine == nil || !c.mine(m.Subject)) {
+				return true
+			}
+		}
+		return false
 	}
 }
 

@@ -18,8 +18,14 @@ import (
 // operated returns a server in operator mode of a site that learner site makes, and its folder.
 func operated(t testing.TB) (*broker, *devca.Site) {
 	t.Helper()
+	return operatedWithLeaves(t, "")
+}
+
+// operatedWithLeaves is operated, with an address at which the server takes leaf nodes.
+func operatedWithLeaves(t testing.TB, listen string) (*broker, *devca.Site) {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "site")
-	site, err := devca.InitSite(devca.Config{Dir: dir, Lifetime: time.Hour, Now: time.Now()})
+	site, err := devca.InitSite(devca.Config{Dir: dir, LeafListen: listen, Lifetime: time.Hour, Now: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}

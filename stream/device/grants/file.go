@@ -25,7 +25,8 @@ import (
 //	signature  256 bytes, of signed
 //	checksum   4 bytes, CRC-32C of all of it, big endian
 const (
-	fileMagic = "panlearn grants v1\n"
+	fileKind  = "panlearn grants v"
+	fileMagic = fileKind + "1\n"
 	drawn     = 1
 	signed    = 2
 	drawnSize = 1 + 16 + 64 + 4
@@ -38,6 +39,10 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // errDamaged means that the bytes of a file are not what was written.
 var errDamaged = errors.New("damaged: these people may have their token, and this device has lost it")
+
+// errOther means that a file has the format of another version.
+var errOther = errors.New("was written by another version of panlearn: use that one, and change nothing in it; " +
+	"docs/how-to/upgrades.md has the way back")
 
 // A FileStore is a Store in a file that one process holds. Each Write is appended and synced. It holds about 450 bytes a
 // person in memory. What can be told from the file and from the issuer's list together is whose token a token is: it
@@ -80,6 +85,9 @@ func (s *FileStore) open(path string) (err error) {
 	if len(all) < len(fileMagic) && bytes.HasPrefix([]byte(fileMagic), all) {
 		_, err = s.file.WriteAt([]byte(fileMagic), 0)
 		return errors.Join(err, s.file.Sync(), disk.SyncFolder(filepath.Dir(path)), s.end(int64(len(fileMagic))))
+	}
+	if !bytes.HasPrefix(all, []byte(fileMagic)) && bytes.HasPrefix(all, []byte(fileKind)) {
+		return errOther
 	}
 	if !bytes.HasPrefix(all, []byte(fileMagic)) {
 		return errDamaged

@@ -2,8 +2,10 @@ package grants
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/test/granttest"
@@ -55,6 +57,14 @@ func TestFileStore(t *testing.T) {
 		if again, _ := os.ReadFile(path); !bytes.Equal(again[:len(all)], all) {
 			t.Errorf("cut at %d: written otherwise", cut)
 		}
+	}
+	later := bytes.Replace(all, []byte(fileMagic), []byte(fileKind+"2\n"), 1)
+	must(t, os.WriteFile(path, later, 0o600))
+	if _, err := Open(path); !errors.Is(err, errOther) || !strings.Contains(err.Error(), "was written by another version of panlearn") {
+		t.Errorf("a file of another version: %v", err)
+	}
+	if after, _ := os.ReadFile(path); !bytes.Equal(after, later) {
+		t.Error("a file of another version was changed")
 	}
 	flipped := bytes.Clone(all)
 	flipped[len(fileMagic)+5] ^= 1

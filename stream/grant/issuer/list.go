@@ -33,7 +33,8 @@ var ErrOther = errors.New("this person's message was another")
 //	message    32 bytes, SHA-256 of the blinded message
 //	checksum   4 bytes, CRC-32C of both, big endian
 const (
-	listMagic  = "panlearn issuer list v1\n"
+	listKind   = "panlearn issuer list v"
+	listMagic  = listKind + "1\n"
 	entrySize  = 2*sha256.Size + 4
 	markSuffix = ".mark"
 	listName   = "issued"
@@ -111,6 +112,10 @@ func (l *List) open(path string) error {
 	if marked == 0 && len(all) < len(head) && bytes.HasPrefix(head, all) { // a process died while it made it
 		_, err = l.file.WriteAt(head, 0)
 		return errors.Join(err, l.file.Sync())
+	}
+	if bytes.HasPrefix(all, []byte(listKind)) && !bytes.HasPrefix(all, []byte(listMagic)) {
+		return fmt.Errorf("%w: %s was written by another version of panlearn: use that one, and change nothing in it; "+
+			"docs/how-to/upgrades.md has the way back", ErrList, path)
 	}
 	if !bytes.HasPrefix(all, head) {
 		return fmt.Errorf("%w: %s is not that of this key", ErrList, path)

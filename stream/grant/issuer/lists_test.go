@@ -1,6 +1,7 @@
 package issuer
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -32,6 +33,33 @@ func TestTwoListsOfAKey(t *testing.T) {
 		t.Errorf("another list after the first one signed: %v", err)
 	}
 	must(t, d.start())
+}
+
+// TestListOfAnotherVersion: a list of another version is refused with the way out, with people in it or without, and not a
+// byte of it is changed.
+func TestListOfAnotherVersion(t *testing.T) {
+	d := newDesk(t)
+	path := filepath.Join(d.dir, listName)
+	for _, people := range []int{0, 1} {
+		if people > 0 {
+			if status, _ := d.ask("ann", d.blind().Message()); status != 200 {
+				t.Fatal(status)
+			}
+		}
+		d.stop()
+		now, err := os.ReadFile(path)
+		must(t, err)
+		later := bytes.Replace(now, []byte(listMagic), []byte(listKind+"2\n"), 1)
+		must(t, os.WriteFile(path, later, 0o600))
+		if err := d.start(); !errors.Is(err, ErrList) || !strings.Contains(err.Error(), "was written by another version of panlearn") {
+			t.Errorf("with %d people: %v", people, err)
+		}
+		if after, _ := os.ReadFile(path); !bytes.Equal(after, later) {
+			t.Errorf("with %d people: the list was changed", people)
+		}
+		must(t, os.WriteFile(path, now, 0o600))
+		must(t, d.start())
+	}
 }
 
 // TestMarkOutlivesItsKey: where a key file is away and its mark says that people have their token, no key is made: a

@@ -121,12 +121,16 @@ panlearn/broker: {{ .root.Values.broker | toJson | sha256sum | trunc 10 }}
 {{- end }}
 
 {{- /* Fails where a task is not declared by the name that its file is given: the stage goes by the one, the learner by the other;
-and for a task of trust split, whose stage wants a folder that outlives its pod. */ -}}
+and where the stage is not the one that a task wants: a leader is of tasks of trust split, and no other stage is; and where the
+learner does not pin the leader. */ -}}
 {{- define "panlearn.declared" -}}
 {{- $task := fromYaml .text }}
 {{- if ne (get $task "name" | toString) .name }}{{ fail (printf "%s: the file declares name: %v; want the same name" .value (get $task "name" | default "none")) }}{{ end }}
 {{- $privacy := get $task "privacy" }}
-{{- if and .root.Values.stage.enabled (kindIs "map" $privacy) }}
-{{- if eq (get $privacy "trust" | toString) "split" }}{{ fail (printf "%s: a stage of privacy.trust: split is not in the chart: install the task as a release of its own with stage.enabled=false" .value) }}{{ end }}
-{{- end }}
+{{- $split := false }}
+{{- if kindIs "map" $privacy }}{{ $split = eq (get $privacy "trust" | toString) "split" }}{{ end }}
+{{- $v := .root.Values }}
+{{- if and $v.stage.enabled $split (not $v.stage.leader.helperKey) }}{{ fail (printf "%s: privacy.trust: split wants a leader: set stage.leader.helperKey and stage.leader.learnerKey, or install the task as a release of its own with stage.enabled=false" .value) }}{{ end }}
+{{- if and $v.stage.enabled $v.stage.leader.helperKey (not $split) }}{{ fail (printf "%s: the leader of two operators serves tasks of privacy.trust: split alone: install this one as a release of its own, without stage.leader" .value) }}{{ end }}
+{{- if and $v.learner.enabled $split (not $v.learner.stageKey) }}{{ fail (printf "%s: a learner of privacy.trust: split wants the leader's key: set learner.stageKey" .value) }}{{ end }}
 {{- end }}
