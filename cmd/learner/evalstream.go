@@ -81,7 +81,7 @@ func printFollowed(w io.Writer, f prequential.Followed) error {
 		err = printed(w, "; %d came before a model was kept, in a first look, or in no round", f.Unscored)
 	}
 	if l := f.Score.RecentLoss; l != nil && err == nil {
-		err = printed(w, "\nof late: loss %.4f", *l)
+		err = printed(w, "\nrecently: loss %.4f", *l)
 		if a := f.Score.RecentAccuracy; a != nil {
 			err = printed(w, ", accuracy %.4f", *a)
 		}

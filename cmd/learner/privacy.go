@@ -16,9 +16,9 @@ import (
 
 func newPrivacy() *cobra.Command {
 	c := &cobra.Command{
-		Use:     "privacy",
-		Short:   "the privacy accountant: noise from (epsilon, delta), and back",
-		Long:    `privacy computes with the proved bound of docs/proofs/theorem-a.md.
+		Use:   "privacy",
+		Short: "the privacy accountant: noise from (epsilon, delta), and back",
+		Long: `privacy computes with the proved bound of docs/proofs/theorem-a.md.
 Every epsilon and delta is an upper bound.`,
 		Example: "  learner privacy calibrate --users 1000 --dim 100 --epsilon 1 --delta 1e-6 --json",
 		Args:    cobra.NoArgs,

@@ -225,7 +225,7 @@ noise         %.4f of the clip norm in each coordinate of the first mean gradien
 		100*r.OptimumAccuracy, r.ExcessRisk, r.NonPrivateExcessRisk, r.NoiseStd, r.PaperNoiseStd)
 	if v := r.Validation; err == nil && v != nil && v.Accuracy != nil {
 		_, err = fmt.Fprintf(w,
-			"its own view  accuracy %.1f %% (%.1f to %.1f %%) of late, as its users say, privately, in the same reports\n",
+			"validation    accuracy %.1f %% (%.1f to %.1f %%) recently, from private scores in the same reports\n",
 			100*v.Accuracy.Recent.Value, 100*v.Accuracy.Recent.Low, 100*v.Accuracy.Recent.High)
 	}
 	return err

@@ -396,7 +396,7 @@ func printValidation(w io.Writer, kind wording.Kind, v *method.Validation, rmse 
 		text := func(b method.Band) string {
 			return fmt.Sprintf("%.3g%s (%.3g to %.3g)", times*b.Value, unit, times*b.Low, times*b.High)
 		}
-		_, err := fmt.Fprintf(w, "progressive %-9s %s of late, %s over %s\n", name, text(s.Recent), text(s.Overall), rounds)
+		_, err := fmt.Fprintf(w, "progressive %-9s %s recently, %s over %s\n", name, text(s.Recent), text(s.Overall), rounds)
 		return err
 	}
 	if v.Accuracy != nil {
@@ -417,13 +417,13 @@ func printValidation(w io.Writer, kind wording.Kind, v *method.Validation, rmse 
 		return err
 	}
 	if v.Diverges {
-		text := wording.WorseThanConstant + " of late, the last round and those before it. " + wording.FewerOrMore
+		text := wording.WorseThanConstant + " recently, in the last round and those before it. " + wording.FewerOrMore
 		if _, err := fmt.Fprintf(w, "              %s\n", text); err != nil {
 			return err
 		}
 	}
 	if v.LossAtLeast != nil {
-		if _, err := fmt.Fprintf(w, "              the loss of late is "+wording.Uncut+"\n",
+		if _, err := fmt.Fprintf(w, "              the recent loss is "+wording.Uncut+"\n",
 			fmt.Sprintf("%.3g", *v.LossAtLeast)); err != nil {
 			return err
 		}
@@ -435,7 +435,7 @@ func printValidation(w io.Writer, kind wording.Kind, v *method.Validation, rmse 
 	}
 	if v.Worse {
 		if _, err := fmt.Fprintf(w,
-			"              worse of late than over all: the %s changed, or come in an order (ingest publish --shuffle)\n",
+			"              worse recently than over all: the %s changed, or come in an order (ingest publish --shuffle)\n",
 			kind.Row().Many); err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func TestStatusSaysTheErrorOfNumbers(t *testing.T) {
 	if err := printStatus(&out, status); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"progressive rms error 100 (0 to 200) of late, 200 (100 to 400) over all 3 rounds\nprogressive loss      0.02",
+	for _, want := range []string{"progressive rms error 100 (0 to 200) recently, 200 (100 to 400) over all 3 rounds\nprogressive loss      0.02",
 		"baseline      root mean squared error about 210 (always 40)\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s\ndoes not say %q", out.String(), want)

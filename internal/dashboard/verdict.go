@@ -306,7 +306,7 @@ func (st *state) learning() Verdict {
 		v.Do = st.divergence() + wording.FewerOrMore + " This task goes on as planned; learner finish ends it."
 	case st.worse():
 		v.Level, v.Title, v.Section = warn, "Learning, but "+st.task.theirRows()+
-			" are predicted worse of late than over all.", sectionAlerts
+			" are predicted worse recently than over all.", sectionAlerts
 		v.Do = "See whether the " + st.task.Row().Many +
 			" changed, or come in an order: learner check tells, ingest publish --shuffle mixes them."
 	}
@@ -322,7 +322,7 @@ func (st *state) diverges() bool {
 func (st *state) divergence() string {
 	v, text := st.progress.Validation, ""
 	if b := st.progress.Baseline; b != nil && b.Loss != nil {
-		text = fmt.Sprintf("The loss of late is %s, that of the best constant about %s. ", number(v.Loss.Recent.Value),
+		text = fmt.Sprintf("The recent loss is %s, that of the best constant about %s. ", number(v.Loss.Recent.Value),
 			number(*b.Loss))
 	}
 	if v.LossAtLeast != nil {

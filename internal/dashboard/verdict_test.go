@@ -37,11 +37,11 @@ var situations = map[string]struct {
 	}, good, []string{
 		"Learning.", "Round 7 of 40: 312 of 500 reports are there.",
 		"At least 450 must come; from 13:00:30 UTC on they are enough."}, ""},
-	"worse of late": {func(w *scene) {
+	"worse recently": {func(w *scene) {
 		w.bad = true
 		w.learn(6)
 		w.report(312)
-	}, warn, []string{"predicted worse of late", "312 of 500", "ingest publish --shuffle"}, sectionAlerts},
+	}, warn, []string{"predicted worse recently", "312 of 500", "ingest publish --shuffle"}, sectionAlerts},
 	"worse than a constant": {func(w *scene) {
 		w.diverges = true
 		w.learn(6)

@@ -87,7 +87,7 @@ func NewLearner(r prometheus.Registerer, task string) (*Learner, error) {
 		worse: f.gauge("panlearn_learner_validation_worse",
 			"Progressive validation: 1 while the last round or recent ones are predicted worse than all, by bands that lie apart; else 0."),
 		diverges: f.gauge("panlearn_learner_validation_diverges",
-			"Progressive validation: 1 while the model is surely worse than the best constant of late, else 0."),
+			"Progressive validation: 1 while the recent scores are surely worse than the best constant, else 0."),
 	}
 	m.epsilonSpent = f.gauge("panlearn_learner_privacy_epsilon_spent",
 		"Epsilon of the unit (event, user, record or person) that is charged most, reservations included, if in every cohort the plan's share of reports is honest; of pan and local however many are.")

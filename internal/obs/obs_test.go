@@ -336,15 +336,15 @@ func TestServeEnds(t *testing.T) {
 	}
 }
 
-// A model that is worse than the best constant of late is a 1, and one that is no more a 0 again.
+// A model that is recently worse than the best constant is a 1, and one that is no more a 0 again.
 func TestDivergenceIsExposed(t *testing.T) {
 	r, m := newLearner(t)
 	for _, diverges := range []bool{false, true, false} {
 		m.Applied(service.Applied{Progress: service.Progress{Validation: &method.Validation{Rounds: 3, Diverges: diverges}}})
 		want := fmt.Sprintf("panlearn_learner_validation_diverges{task=\"churn\"} %.0f\n", oneIf(diverges))
 		if err := testutil.GatherAndCompare(r,
-			strings.NewReader("# HELP panlearn_learner_validation_diverges Progressive validation: 1 while the model is "+
-				"surely worse than the best constant of late, else 0.\n# TYPE panlearn_learner_validation_diverges gauge\n"+want),
+			strings.NewReader("# HELP panlearn_learner_validation_diverges Progressive validation: 1 while the recent scores are "+
+				"surely worse than the best constant, else 0.\n# TYPE panlearn_learner_validation_diverges gauge\n"+want),
 			"panlearn_learner_validation_diverges"); err != nil {
 			t.Error(err)
 		}

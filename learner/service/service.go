@@ -286,7 +286,7 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 			attributes = append(attributes, "loss_at_least", *v.LossAtLeast)
 		}
 		s.config.Logger.Warn(
-			"the model is worse than the best constant of late: the plan diverges, or noise hides what there is to learn",
+			"the model is recently worse than the best constant: the plan diverges, or noise hides what there is to learn",
 			append(attributes, "remedy",
 				"fewer features, a smaller features.fourier.gamma, a larger epsilon, more users, or schedule.interactive")...)
 	}

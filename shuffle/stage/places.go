@@ -53,7 +53,7 @@ func (p *places) status(now time.Time) Places {
 // shunned is the time for which attempts open without places after a flood of them.
 const shunned = time.Hour
 
-// floodedAt reports whether a flood of places was seen of late.
+// floodedAt reports whether a flood of places was seen recently.
 func (p *places) floodedAt(now time.Time) bool {
 	return !p.flooded.IsZero() && now.Sub(p.flooded) < shunned
 }
