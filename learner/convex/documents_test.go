@@ -38,7 +38,7 @@ func TestDocumentsListLosses(t *testing.T) {
 			"| `max` | " + of(convex.Counts) + " |", "| `offset` | " + of(convex.Numbers) + " |"},
 		"reference/algorithms.md": {"Smooth losses: " + smooth + ".", "(" + sloped + ")"},
 		"proofs/reports.md":       {"(" + sloped + ")"},
-		"how-to/drafts.md": {"losses other than " + strings.Join(publicly[:last], ", ") + " and " + publicly[last] +
+		"reference/drafts.md": {"losses other than " + strings.Join(publicly[:last], ", ") + " and " + publicly[last] +
 			";"},
 	}
 	for _, name := range convex.LossNames() {
