@@ -14,7 +14,7 @@ import (
 // theta - g/e. Each filter of a bank takes the optimum for a random walk of its own speed, observed with noise
 // of its own size. All filters see the same z, and its likelihood decides how far each filter is believed
 // (interacting multiple models, Blom and Bar-Shalom 1988). Intercepts have a bank of their own, because their
-// optimum jumps with the shares of the classes. docs/how-to/adaptive.md has the formulas, what is proved of
+// optimum jumps with the shares of the classes. docs/proofs/adaptive.md has the formulas, what is proved of
 // them, and how their constants were chosen.
 //
 // Cohorts double while the model hardly moves, and shrink where it moves much, so that about eight rounds are in its

@@ -215,7 +215,7 @@ func TestBankResumes(t *testing.T) {
 	}
 }
 
-// TestBankRegret holds the mixture of one block against the inequality of docs/how-to/adaptive.md: for any sequence of
+// TestBankRegret holds the mixture of one block against the inequality of docs/proofs/adaptive.md: for any sequence of
 // experts with S changes, its sum of -log densities is at most theirs and beta log J + S beta log(J/s) + T ((1 -
 // beta) log J + log 1/(1 - s)), on any sequence of observations.
 func TestBankRegret(t *testing.T) {
