@@ -53,7 +53,7 @@ func (s *Stage) publish(p phase, open *attempt, held bool) {
 	now.Trouble, now.Troubled = s.troubles.of.Standing()
 	now.Redelivered, now.Strange = s.fetcher.redelivered, s.floods.strange
 	if held {
-		now.Queue, now.Lost, now.LostSince = s.queue.queue, s.older.lost(), s.older.since
+		now.Queue, now.Lost, now.LostSince = s.queue.size, s.older.lost(), s.older.since
 	}
 	now.HelperAway = s.helper
 	now.Places = s.places.status(time.Now())
