@@ -3,6 +3,7 @@ package stream_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -32,4 +33,31 @@ func TestTrouble(t *testing.T) {
 	if !row.Tell(now, errors.New("another")) {
 		t.Error("the first failure of a new row is not told")
 	}
+}
+
+// TestTroubles: a call that works ends its own series alone, the newest failure tells the cause, and calls fail
+// since the first one that is not over.
+func TestTroubles(t *testing.T) {
+	var all stream.Troubles
+	at := func(s int64) time.Time { return time.Unix(s, 0) }
+	standing := func(want string, from time.Time) {
+		t.Helper()
+		if cause, since := all.Standing(); cause != want || !since.Equal(from) {
+			t.Errorf("%q fails since %v, want %q since %v", cause, since, want, from)
+		}
+	}
+	standing("", time.Time{})
+	first, second := all.Failed(at(1), "put", errors.New("full")), all.Failed(at(2), "get", stream.ErrDisconnected)
+	if first != slog.LevelWarn || second != slog.LevelDebug || all.Failed(at(3), "put", errors.New("full")) != slog.LevelDebug {
+		t.Errorf("levels %v, %v, want a warning of the first failure alone", first, second)
+	}
+	standing("full", at(1))
+	if all.Worked("get") || !all.Worked("put") || all.Worked("put") {
+		t.Error("want the end of what was logged, once")
+	}
+	standing("", time.Time{})
+	all.Failed(at(4), "put", errors.New("slow"))
+	all.Failed(at(5), "swap", errors.New("lost"))
+	all.Forget(func(call string) bool { return call == "swap" })
+	standing("slow", at(4))
 }

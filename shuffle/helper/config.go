@@ -117,8 +117,7 @@ func New(cfg Config) (*Helper, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	h := &Helper{Config: cfg, jitter: mrand.New(randomizer.NewEntropy()), kick: make(chan struct{}, 1),
-		troubles: troubles{}}
+	h := &Helper{Config: cfg, jitter: mrand.New(randomizer.NewEntropy()), kick: make(chan struct{}, 1)}
 	h.status = Status{Task: cfg.Task, Phase: "new"}
 	return h, nil
 }

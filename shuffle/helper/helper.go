@@ -40,7 +40,7 @@ type Helper struct {
 	heard    time.Time    // when the leader's last message came
 	stopped  error        // why the helper stops for good
 	over     bool         // Run is over: nothing begins any more
-	troubles troubles
+	troubles stream.Troubles
 	status   Status
 }
 

@@ -85,7 +85,7 @@ func (h *Helper) Status() Status {
 	defer h.mu.Unlock()
 	s := h.status
 	s.Released, s.Leader = stream.Round(h.mark.X.Round), h.heard
-	s.Trouble, s.Troubled = h.troubles.standing()
+	s.Trouble, s.Troubled = h.troubles.Standing()
 	if a := h.held; a != nil {
 		s.Phase = "deciding reports"
 		s.Round, s.Attempt, s.Cohort, s.Joined = stream.Round(a.x.Round), stream.Attempt(a.x.Number), a.cohort, a.joined

@@ -141,7 +141,7 @@ func New(cfg Config) (*Stage, error) {
 	}
 	e := &environment{Config: cfg, jitter: rand.New(randomizer.NewEntropy()), places: new(places)}
 	e.lease = newLease(cfg.Task.Lease(), cfg.Instance, cfg.LeaseTTL, cfg.Poll)
-	t := &troubles{log: cfg.Logger, of: map[string]*trouble{}}
+	t := &troubles{log: cfg.Logger}
 	s := &Stage{environment: e, troubles: t, fetcher: fetcher{queue: cfg.Reports},
 		keeper: leaseKeeper{environment: e, troubles: t}, queue: queueWatch{environment: e}, desk: placeDesk{environment: e},
 		dialer: dialer{environment: e}}

@@ -94,7 +94,7 @@ const hostile = "docs/how-to/runbook.md, hostile devices, says what to do"
 // A queueWatch looks at the stream of reports, and warns of what is wrong with it.
 type queueWatch struct {
 	*environment
-	queue Queue          // as it was seen last
+	size  Queue          // as it was seen last
 	blind stream.Trouble // it cannot be seen
 }
 
@@ -108,7 +108,7 @@ func (w *queueWatch) look(ctx context.Context) *stream.Queue {
 		return nil
 	}
 	w.blind.Over()
-	w.queue = Queue{Messages: q.Messages, Bytes: q.Bytes, MaxBytes: q.MaxBytes}
+	w.size = Queue{Messages: q.Messages, Bytes: q.Bytes, MaxBytes: q.MaxBytes}
 	w.tellFull(ctx, time.Now())
 	return &q
 }
@@ -128,7 +128,7 @@ func (w *queueWatch) tellFloods(now time.Time, redelivered uint64) {
 	case flooded && due(f.told, now):
 		w.Logger.Warn("most reports do not count: a device floods the task, or many come too late; "+hostile, "refused",
 			f.refused,
-			"of_no_open_attempt", f.foreign, "accepted", f.accepted, "mostly", f.most(), slog.Any("queue", w.queue))
+			"of_no_open_attempt", f.foreign, "accepted", f.accepted, "mostly", f.most(), slog.Any("queue", w.size))
 		f.told = now
 	case !due(f.begun, now):
 		return
@@ -146,7 +146,7 @@ func (w *queueWatch) usual() (users uint64) {
 
 // tellFull warns of a queue that is half full.
 func (w *queueWatch) tellFull(ctx context.Context, now time.Time) {
-	f, q := &w.floods, w.queue
+	f, q := &w.floods, w.size
 	if q.MaxBytes > 0 && q.Bytes >= q.MaxBytes/2 && due(f.toldFull, now) {
 		f.toldFull = now
 		w.Logger.WarnContext(ctx, "the stream of reports fills up, and refuses reports when it is full; "+hostile,

@@ -50,10 +50,10 @@ func (s *Stage) Status() Status {
 // publish updates Status with what a phase does; open is its open attempt, nil for none.
 func (s *Stage) publish(p phase, open *attempt, held bool) {
 	now := Status{Task: s.Task, Phase: p.String(), Lease: held, Failures: s.failures}
-	now.Trouble, now.Troubled = s.troubles.standing()
+	now.Trouble, now.Troubled = s.troubles.of.Standing()
 	now.Redelivered, now.Strange = s.fetcher.redelivered, s.floods.strange
 	if held {
-		now.Queue, now.Lost, now.LostSince = s.queue.queue, s.older.lost(), s.older.since
+		now.Queue, now.Lost, now.LostSince = s.queue.size, s.older.lost(), s.older.since
 	}
 	now.HelperAway = s.helper
 	now.Places = s.places.status(time.Now())

@@ -196,7 +196,7 @@ func brokenOff(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// options returns those of every connection: how it is made again when it is lost, and who is told of it.
+// options returns the options that every connection has: how a lost one is made again, and who is told.
 func (c *Conn) options() []nats.Option {
 	log := c.config.Log
 	away := &absence{log: log}
