@@ -21,9 +21,9 @@ func (p Problem) First(l Layout, mean []float64, sd float64) (Learned, error) {
 	case s.classes > 0:
 		return s.firstOfClasses(l, s.uncut(r))
 	case l.MatrixUsers > 0:
-		return s.beforeMatrix(r), nil
+		return numberLook{s, r}.beforeMatrix(), nil
 	}
-	return s.firstOfNumbers(l, r)
+	return numberLook{s, r}.withoutMatrix(l)
 }
 
 // from returns the declared start in coordinates w, without a whitener; where none is declared, the looks'

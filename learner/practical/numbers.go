@@ -20,17 +20,23 @@ const (
 // A labelFit standardises labels: q = (y - center)/deviation.
 type labelFit struct{ center, deviation float64 }
 
+// A numberLook turns a first look at numbers or counts into the frame of the next rounds and their steps.
+type numberLook struct {
+	shape
+	released
+}
+
 // fitLabel takes it from a label's moments. Numbers that no intercept can move have center 0.
-func (s shape) fitLabel(r released) labelFit {
-	mean := min(max(r.label[0]/labelWeight, -1), 1)
-	square := min(max(r.label[1]/labelWeight, 0), 1)
+func (s numberLook) fitLabel() labelFit {
+	mean := min(max(s.label[0]/labelWeight, -1), 1)
+	square := min(max(s.label[1]/labelWeight, 0), 1)
 	switch {
 	case s.counts():
 		mean = max(mean, leastMean)
 	case !s.centred:
 		mean = 0
 	}
-	noise := r.sd / labelWeight
+	noise := s.sd / labelWeight
 	weight := labelVariance * labelVariance / (labelVariance*labelVariance + noise*noise*(1+4*mean*mean))
 	variance := labelVariance + weight*(max(square-mean*mean, 0)-labelVariance)
 	deviation := math.Sqrt(min(1, variance+0.001+weight*noise/2))
@@ -41,10 +47,10 @@ func (s shape) fitLabel(r released) labelFit {
 }
 
 // beforeMatrix returns the frame in which the matrix is reported.
-func (s shape) beforeMatrix(r released) Learned {
+func (s numberLook) beforeMatrix() Learned {
 	out := Learned{Gain: 1, Weight: 1}
-	rho := s.frame(&out, s.seen(r))
-	label := s.fitLabel(r)
+	rho := s.frame(&out, s.seen(s.released))
+	label := s.fitLabel()
 	f := &out.Frame
 	f.Clip = within(matrixCut * rho * rho)
 	f.LabelCenter, f.LabelScale, f.LabelWeight = label.center, label.deviation, within(rho)
@@ -52,10 +58,10 @@ func (s shape) beforeMatrix(r released) Learned {
 	return out
 }
 
-// firstOfNumbers steps in scaled coordinates without a matrix; the residual is taken to be as large as the label's
+// withoutMatrix steps in scaled coordinates without a matrix; the residual is taken to be as large as the label's
 // deviation.
-func (s shape) firstOfNumbers(l Layout, r released) (Learned, error) {
-	at, label := s.shrunk(r), s.fitLabel(r)
+func (s numberLook) withoutMatrix(l Layout) (Learned, error) {
+	at, label := s.shrunk(s.released), s.fitLabel()
 	var out Learned
 	rho := s.frame(&out, at)
 	how := s.score(&out, label, 1)
@@ -65,7 +71,7 @@ func (s shape) firstOfNumbers(l Layout, r released) (Learned, error) {
 	out.Report = Report{Norm: rho, Mean: label.center, Deviation: label.deviation}
 	start := make([]float64, s.dim)
 	if s.Continuous {
-		s.streamOfNumbers(&out, how)
+		s.stream(&out, how)
 		err := out.begin(s.from(&out, start))
 		return out, err
 	}
@@ -75,7 +81,7 @@ func (s shape) firstOfNumbers(l Layout, r released) (Learned, error) {
 	out.Curvature = within(diagonalCurvature*how.Curvature*(at.top+at.mean) + diagonalNoise*noise +
 		2*out.ridgeCurvature(s.Ridge, s.Intercept))
 	if at.away != nil { // no offset takes up the label's mean
-		mean := s.half * min(max(r.label[0]/labelWeight, -1), 1) / out.Gain
+		mean := s.half * min(max(s.label[0]/labelWeight, -1), 1) / out.Gain
 		if s.traits.Scores == convex.LogMean {
 			mean = math.Log(label.center)
 		}

@@ -144,8 +144,8 @@ func (c *classLook) stream(out *Learned) {
 	out.Frame.Clip = c.clipAt(s.Clip)
 }
 
-// streamOfNumbers sets the clip and the steps of a task without an end.
-func (s shape) streamOfNumbers(out *Learned, how convex.FitShape) {
+// stream sets the clip and the steps of a task without an end.
+func (s numberLook) stream(out *Learned, how convex.FitShape) {
 	rho := out.Report.Norm
 	stream := Stream{Curvature: how.Curvature, Slope: how.Slope * how.Slope, Spread: how.Start,
 		Squared: s.traits.HalfSquare, Residual: 2 * out.Weight / out.Gain,

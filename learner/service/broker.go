@@ -4,18 +4,46 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/stream"
 )
 
+// A broker reads and writes the task's records, tries again what fails, and waits.
+type broker struct {
+	config Config
+	jitter *rand.Rand
+	edited func(context.Context) // is told of a change through the History
+	wake   <-chan stream.Wake    // nil: only the timer wakes
+	unsure bool                  // the connection was lost, or wakes were, since the last look around
+
+	trouble stream.Trouble // calls that fail
+	cause   string         // that Observer.Trouble was told last
+}
+
+// watch asks the broker for wake-ups. Without them the learner polls.
+func (b *broker) watch(ctx context.Context) error {
+	wake, err := b.config.Records.Watch(ctx, b.config.Task)
+	switch {
+	case err == nil:
+		b.wake = wake
+	case errors.Is(err, stream.ErrRefused):
+		return err
+	default:
+		b.config.Logger.Warn("no wake-ups from the broker, polling", "error", err, "poll",
+			b.config.Poll)
+	}
+	return nil
+}
+
 // put writes once and insists that our bytes are stored, above the sequences of our earlier records on the same
 // stream: a stream that gives a lower sequence has lost some. It tries until it knows, unless the broker will
 // never take them.
-func (s *Service) put(ctx context.Context, subject string, data []byte, before uint64) error {
+func (b *broker) put(ctx context.Context, subject string, data []byte, before uint64) error {
 	for {
-		result, err := s.config.Records.PutOnce(ctx, subject, data)
+		result, err := b.config.Records.PutOnce(ctx, subject, data)
 		switch {
 		case err == nil && result.Ours && result.Standing.Sequence <= before:
 			return fmt.Errorf("%w: %s stands at stream sequence %d, and %d records were written before it: %s",
@@ -25,7 +53,7 @@ func (s *Service) put(ctx context.Context, subject string, data []byte, before u
 				"%w: %s stands at stream sequence %d, and this learner knows of %d records before it: others announced rounds "+
 					"since, and this one was removed: %s", ErrStateRolledBack, subject, result.Standing.Sequence, before, goneWayOut)
 		case err == nil && result.Ours:
-			s.answered()
+			b.answered()
 			return nil
 		case err == nil:
 			return fmt.Errorf("%s: %w", subject, ErrOtherLearner)
@@ -34,8 +62,8 @@ func (s *Service) put(ctx context.Context, subject string, data []byte, before u
 		case errors.Is(err, stream.ErrRefused):
 			return err
 		}
-		s.failed(err, "cannot write yet, trying again", "subject", subject)
-		if err := s.pause(ctx); err != nil {
+		b.failed(err, "cannot write yet, trying again", "subject", subject)
+		if err := b.pause(ctx); err != nil {
 			return err
 		}
 	}
@@ -43,27 +71,27 @@ func (s *Service) put(ctx context.Context, subject string, data []byte, before u
 
 // await reads a subject until something is there, or meanwhile refuses to wait any longer. That nothing is there yet
 // decides nothing.
-func (s *Service) await(ctx context.Context, subject string, meanwhile func(context.Context) error) (stream.Message,
+func (b *broker) await(ctx context.Context, subject string, meanwhile func(context.Context) error) (stream.Message,
 	error) {
 	for {
-		msg, err := s.config.Records.Get(ctx, subject)
+		msg, err := b.config.Records.Get(ctx, subject)
 		switch {
 		case err == nil:
-			s.answered()
+			b.answered()
 			return msg, nil
 		case ctx.Err() != nil:
 			return stream.Message{}, context.Cause(ctx)
 		case errors.Is(err, stream.ErrRefused):
 			return stream.Message{}, err
 		case errors.Is(err, stream.ErrNotFound):
-			s.answered()
+			b.answered()
 			if err := meanwhile(ctx); err != nil {
 				return stream.Message{}, err
 			}
 		default:
-			s.failed(err, "cannot read yet, trying again", "subject", subject)
+			b.failed(err, "cannot read yet, trying again", "subject", subject)
 		}
-		if err := s.pause(ctx); err != nil {
+		if err := b.pause(ctx); err != nil {
 			return stream.Message{}, err
 		}
 	}
@@ -71,49 +99,88 @@ func (s *Service) await(ctx context.Context, subject string, meanwhile func(cont
 
 // failed logs a call that failed and is tried again. Of many in a row it logs one now and then, and the rest at level
 // debug.
-func (s *Service) failed(err error, message string, attributes ...any) {
-	if cause := err.Error(); cause != s.cause {
-		s.cause = cause
-		observe.Tell(s.config.Observer.Trouble, cause)
+func (b *broker) failed(err error, message string, attributes ...any) {
+	if cause := err.Error(); cause != b.cause {
+		b.cause = cause
+		observe.Tell(b.config.Observer.Trouble, cause)
 	}
-	s.config.Logger.Log(context.Background(), s.trouble.Level(time.Now(), err), message, append(attributes, "error",
+	b.config.Logger.Log(context.Background(), b.trouble.Level(time.Now(), err), message, append(attributes, "error",
 		err)...)
 }
 
 // answered ends a row of failures.
-func (s *Service) answered() {
-	if s.cause != "" {
-		s.cause = ""
-		observe.Tell(s.config.Observer.Trouble, "")
+func (b *broker) answered() {
+	if b.cause != "" {
+		b.cause = ""
+		observe.Tell(b.config.Observer.Trouble, "")
 	}
-	if s.trouble.Over() {
-		s.config.Logger.Info("the broker answers again")
+	if b.trouble.Over() {
+		b.config.Logger.Info("the broker answers again")
 	}
 }
 
 // pause waits for a wake-up, or for the jittered timer that makes up for lost ones.
-func (s *Service) pause(ctx context.Context) error {
-	_, err := s.pauseFor(ctx, s.config.Poll)
+func (b *broker) pause(ctx context.Context) error {
+	_, err := b.pauseFor(ctx, b.config.Poll)
 	return err
 }
 
 // pauseFor is pause with a timer of at most so long; woken reports whether something else ended it.
-func (s *Service) pauseFor(ctx context.Context, most time.Duration) (woken bool, err error) {
-	timer := time.NewTimer(most/2 + time.Duration(s.jitter.Int64N(int64(most/2)+1)))
+func (b *broker) pauseFor(ctx context.Context, most time.Duration) (woken bool, err error) {
+	timer := time.NewTimer(most/2 + time.Duration(b.jitter.Int64N(int64(most/2)+1)))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false, context.Cause(ctx)
-	case wake, ok := <-s.wake:
+	case wake, ok := <-b.wake:
 		if !ok {
-			s.wake = nil
+			b.wake = nil
 		}
-		s.unsure = s.unsure || wake.Subject == ""
-	case <-s.config.Finish.changed:
-	case <-s.config.History.changed:
-		s.edited(ctx)
+		b.unsure = b.unsure || wake.Subject == ""
+	case <-b.config.Finish.changed:
+	case <-b.config.History.changed:
+		b.edited(ctx)
 	case <-timer.C:
 		return false, nil
 	}
 	return true, nil
+}
+
+// readPatiently reads until the broker answers. If the record must be there, it also reads until it is, or until
+// patience with an answering broker ends.
+func (b *broker) readPatiently(
+	ctx context.Context, read func() (stream.Message, error), must bool,
+) (stream.Message, error) {
+	var since time.Time // of the first answer after the last trouble
+	for {
+		msg, err := read()
+		missing := errors.Is(err, stream.ErrNotFound)
+		switch {
+		case err == nil, missing && !must, errors.Is(err, ErrOtherLearner), errors.Is(err, stream.ErrRefused):
+			return msg, err
+		case ctx.Err() != nil:
+			return stream.Message{}, context.Cause(ctx)
+		case !missing:
+			since = time.Time{}
+			b.failed(err, "cannot read yet, trying again")
+		case since.IsZero():
+			since = time.Now()
+		case time.Since(since) >= b.config.Patience:
+			return msg, err
+		}
+		if err := b.pause(ctx); err != nil {
+			return stream.Message{}, err
+		}
+	}
+}
+
+// standingBatch reads the batch of a round that is known to be decided.
+func (b *broker) standingBatch(
+	ctx context.Context, r uint64, read func() (stream.Message, error),
+) (stream.Message, error) {
+	m, err := b.readPatiently(ctx, read, true)
+	if errors.Is(err, stream.ErrNotFound) {
+		err = fmt.Errorf("%w: the batch of round %d was there and is gone: %s", ErrBrokerRolledBack, r, brokerWayOut)
+	}
+	return m, err
 }

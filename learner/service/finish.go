@@ -97,37 +97,37 @@ func (s *Service) awaitBatch(ctx context.Context, c *core) (stream.Message, bool
 	for {
 		quiet := false                    // the broker answered that nothing is there, and nothing else is to be found out
 		_, now := s.config.Finish.state() // before the look
-		msg, err := s.batch(ctx, c)
+		msg, err := s.broker.batch(ctx, c)
 		forged := errors.Is(err, seal.ErrNotWritten)
 		if forged && !said {
 			said = true
-			s.failed(err, passedOver)
+			s.broker.failed(err, passedOver)
 		}
 		switch {
 		case err == nil:
-			s.answered()
+			s.broker.answered()
 			return msg, true, nil
 		case ctx.Err() != nil:
 			return stream.Message{}, false, context.Cause(ctx)
 		case errors.Is(err, stream.ErrRefused):
 			return stream.Message{}, false, err
 		case !forged && !errors.Is(err, stream.ErrNotFound):
-			s.failed(err, "cannot read yet, trying again", "subject", s.config.Task.Batch(stream.Round(c.round.Round)))
+			s.broker.failed(err, "cannot read yet, trying again", "subject", s.config.Task.Batch(stream.Round(c.round.Round)))
 		case now:
 			return stream.Message{}, false, nil
-		case around.due(time.Now(), s.unsure):
+		case around.due(time.Now(), s.broker.unsure):
 			if err := s.lookAround(ctx, c, &around); err != nil {
 				return stream.Message{}, false, err
 			}
-			quiet = s.wake != nil && s.cause == "" && around.missing.IsZero()
+			quiet = s.broker.wake != nil && s.broker.cause == "" && around.missing.IsZero()
 		case !forged:
-			s.answered()
-			quiet = s.wake != nil
+			s.broker.answered()
+			quiet = s.broker.wake != nil
 		}
 		if !quiet {
 			rest = s.config.Poll
 		}
-		woken, err := s.pauseFor(ctx, rest)
+		woken, err := s.broker.pauseFor(ctx, rest)
 		if err != nil {
 			return stream.Message{}, false, err
 		}
@@ -142,8 +142,8 @@ const passedOver = "the broker shows a record that its writer did not write, whi
 
 // batch reads the batch of the announced round. What stands there under another key, or of another round, is
 // seal.ErrNotWritten: the broker put it there, or somebody with its rights.
-func (s *Service) batch(ctx context.Context, c *core) (stream.Message, error) {
-	m, err := s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(c.round.Round)))
+func (b *broker) batch(ctx context.Context, c *core) (stream.Message, error) {
+	m, err := b.config.Records.Get(ctx, b.config.Task.Batch(stream.Round(c.round.Round)))
 	if err != nil {
 		return m, err
 	}

@@ -32,7 +32,7 @@ func (l *lookout) due(now time.Time, unsure bool) bool {
 // learner then does what a start does, with the same refusals: it puts the same bytes again where all records
 // that they follow from exist, or ends with an error.
 func (s *Service) lookAround(ctx context.Context, c *core, l *lookout) error {
-	lost, err := s.missing(ctx, c)
+	lost, err := s.broker.missing(ctx, c)
 	switch {
 	case err != nil && (errors.Is(err, ErrOtherLearner) || errors.Is(err, ErrBrokerRolledBack) ||
 		errors.Is(err, stream.ErrRefused)):
@@ -41,11 +41,11 @@ func (s *Service) lookAround(ctx context.Context, c *core, l *lookout) error {
 		return context.Cause(ctx)
 	case err != nil:
 		l.missing = time.Time{}
-		s.failed(err, "cannot read yet, trying again")
+		s.broker.failed(err, "cannot read yet, trying again")
 		return nil
 	}
-	s.answered()
-	s.unsure, l.next = false, time.Now().Add(lookEvery)
+	s.broker.answered()
+	s.broker.unsure, l.next = false, time.Now().Add(lookEvery)
 	switch {
 	case len(lost) == 0:
 		l.missing = time.Time{}
@@ -73,14 +73,14 @@ func (s *Service) lookAround(ctx context.Context, c *core, l *lookout) error {
 
 // missing returns the subjects of Task, announced Round and last batch under which the broker shows nothing.
 // Other bytes are an error.
-func (s *Service) missing(ctx context.Context, c *core) (subjects []string, err error) {
+func (b *broker) missing(ctx context.Context, c *core) (subjects []string, err error) {
 	at := c.committed.Cursor
 	read := func(subject string, check func(stream.Message) error) {
 		if err != nil {
 			return
 		}
 		var m stream.Message
-		switch m, err = s.config.Records.Get(ctx, subject); {
+		switch m, err = b.config.Records.Get(ctx, subject); {
 		case errors.Is(err, stream.ErrNotFound):
 			subjects, err = append(subjects, subject), nil
 		case err == nil:
@@ -95,10 +95,10 @@ func (s *Service) missing(ctx context.Context, c *core) (subjects []string, err 
 			return nil
 		}
 	}
-	read(s.config.Task.Task(), ours(c.committed.Task))
-	read(s.config.Task.Round(stream.Round(c.round.Round)), ours(c.committed.NextRound))
+	read(b.config.Task.Task(), ours(c.committed.Task))
+	read(b.config.Task.Round(stream.Round(c.round.Round)), ours(c.committed.NextRound))
 	if at.Round > 0 {
-		read(s.config.Task.Batch(stream.Round(at.Round)), func(m stream.Message) error { return sameBatch(at, m) })
+		read(b.config.Task.Batch(stream.Round(at.Round)), func(m stream.Message) error { return sameBatch(at, m) })
 	}
 	return subjects, err
 }

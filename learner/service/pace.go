@@ -92,7 +92,7 @@ func (s *Service) paceOf(ctx context.Context, c *core, past past, took time.Dura
 	r := c.round.Round
 	p := pace{took: took, whole: r > past.newest}
 	subject := s.config.Task.Round(stream.Round(r + 1))
-	m, err := s.readPatiently(ctx, func() (stream.Message, error) { return s.config.Records.Get(ctx, subject) }, false)
+	m, err := s.broker.readPatiently(ctx, func() (stream.Message, error) { return s.config.Records.Get(ctx, subject) }, false)
 	if errors.Is(err, stream.ErrNotFound) {
 		return p, nil
 	}

@@ -55,11 +55,11 @@ func (s *Service) survey(ctx context.Context, c *core) (past, error) {
 	at := c.committed.Cursor
 	var p past
 	var err error
-	if p.newest, p.records, err = s.newestRound(ctx, c); err != nil {
+	if p.newest, p.records, err = s.broker.newestRound(ctx, c); err != nil {
 		return p, err
 	}
 	p.decided = max(p.newest, 1) - 1
-	end, err := s.standingEnd(ctx, c)
+	end, err := s.broker.standingEnd(ctx, c)
 	if err != nil {
 		return p, err
 	}
@@ -89,7 +89,7 @@ func (s *Service) survey(ctx context.Context, c *core) (past, error) {
 	case at.Round == 0:
 		return p, nil
 	}
-	return p, s.lastBatch(ctx, at)
+	return p, s.broker.lastBatch(ctx, at)
 }
 
 func over(ended bool) string {
@@ -104,7 +104,7 @@ func over(ended bool) string {
 func (s *Service) older(ctx context.Context, p past, committed uint64) error {
 	if max(p.decided, p.records) > committed+uint64(stream.KeptRounds) { // the newest may be an old one, put again
 		next := committed + 1
-		_, err := s.readPatiently(ctx, func() (stream.Message, error) {
+		_, err := s.broker.readPatiently(ctx, func() (stream.Message, error) {
 			return s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(next)))
 		}, true)
 		if errors.Is(err, stream.ErrNotFound) {
@@ -139,7 +139,7 @@ func (s *Service) unbegun(ctx context.Context) error {
 		func() (stream.Message, error) { return s.config.Records.Latest(ctx, s.config.Task.Rounds()) },
 		func() (stream.Message, error) { return s.config.Records.Get(ctx, s.config.Task.End()) },
 	} {
-		m, err := s.readPatiently(ctx, read, false)
+		m, err := s.broker.readPatiently(ctx, read, false)
 		switch {
 		case err == nil:
 			return fmt.Errorf("%s stands, and this state folder is empty: %w", m.Subject, ErrOtherLearner)
@@ -154,7 +154,7 @@ func (s *Service) unbegun(ctx context.Context) error {
 // is asked for again until patience ends. Then it may be an old one, put last, again where retention had
 // removed it: so the two that the committed state knows are asked for by their numbers. records is the sequence
 // of the round that was put last: so many records were put before and with it.
-func (s *Service) newestRound(ctx context.Context, c *core) (newest, records uint64, err error) {
+func (b *broker) newestRound(ctx context.Context, c *core) (newest, records uint64, err error) {
 	at := c.committed.Cursor.Round
 	read := func(m stream.Message, err error) (stream.Message, error) {
 		if err != nil {
@@ -173,15 +173,15 @@ func (s *Service) newestRound(ctx context.Context, c *core) (newest, records uin
 		}
 		return m, err
 	}
-	_, err = s.readPatiently(ctx, func() (stream.Message, error) {
-		m, err := s.config.Records.Latest(ctx, s.config.Task.Rounds())
+	_, err = b.readPatiently(ctx, func() (stream.Message, error) {
+		m, err := b.config.Records.Latest(ctx, b.config.Task.Rounds())
 		records = m.Sequence
 		return read(m, err)
 	}, !c.committed.Ended() && at > 0)
 	for _, r := range []uint64{at + 1, at} {
 		if errors.Is(err, stream.ErrNotFound) && newest > 0 {
-			_, err = s.readPatiently(ctx, func() (stream.Message, error) {
-				return read(s.config.Records.Get(ctx, s.config.Task.Round(stream.Round(r))))
+			_, err = b.readPatiently(ctx, func() (stream.Message, error) {
+				return read(b.config.Records.Get(ctx, b.config.Task.Round(stream.Round(r))))
 			}, false)
 		}
 	}
@@ -192,9 +192,9 @@ func (s *Service) newestRound(ctx context.Context, c *core) (newest, records uin
 }
 
 // standingEnd returns the stored End, nil for none.
-func (s *Service) standingEnd(ctx context.Context, c *core) (*wire.End, error) {
-	m, err := s.readPatiently(ctx, func() (stream.Message, error) {
-		return s.config.Records.Get(ctx, s.config.Task.End())
+func (b *broker) standingEnd(ctx context.Context, c *core) (*wire.End, error) {
+	m, err := b.readPatiently(ctx, func() (stream.Message, error) {
+		return b.config.Records.Get(ctx, b.config.Task.End())
 	}, false)
 	if errors.Is(err, stream.ErrNotFound) {
 		return nil, nil
@@ -223,49 +223,12 @@ func (c *core) wrote(subject string, task []byte, err error) error {
 }
 
 // lastBatch checks that the batch that was applied last is stored unchanged.
-func (s *Service) lastBatch(ctx context.Context, at state.Cursor) error {
-	m, err := s.standingBatch(ctx, at.Round, func() (stream.Message, error) {
-		return s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(at.Round)))
+func (b *broker) lastBatch(ctx context.Context, at state.Cursor) error {
+	m, err := b.standingBatch(ctx, at.Round, func() (stream.Message, error) {
+		return b.config.Records.Get(ctx, b.config.Task.Batch(stream.Round(at.Round)))
 	})
 	if err != nil {
 		return err
 	}
 	return sameBatch(at, m)
-}
-
-// standingBatch reads the batch of a round that is known to be decided.
-func (s *Service) standingBatch(ctx context.Context, r uint64, read func() (stream.Message, error)) (stream.Message, error) {
-	m, err := s.readPatiently(ctx, read, true)
-	if errors.Is(err, stream.ErrNotFound) {
-		err = fmt.Errorf("%w: the batch of round %d was there and is gone: %s", ErrBrokerRolledBack, r, brokerWayOut)
-	}
-	return m, err
-}
-
-// readPatiently reads until the broker answers. If the record must be there, it also reads until it is, or until
-// patience with an answering broker ends.
-func (s *Service) readPatiently(
-	ctx context.Context, read func() (stream.Message, error), must bool,
-) (stream.Message, error) {
-	var since time.Time // of the first answer after the last trouble
-	for {
-		msg, err := read()
-		missing := errors.Is(err, stream.ErrNotFound)
-		switch {
-		case err == nil, missing && !must, errors.Is(err, ErrOtherLearner), errors.Is(err, stream.ErrRefused):
-			return msg, err
-		case ctx.Err() != nil:
-			return stream.Message{}, context.Cause(ctx)
-		case !missing:
-			since = time.Time{}
-			s.failed(err, "cannot read yet, trying again")
-		case since.IsZero():
-			since = time.Now()
-		case time.Since(since) >= s.config.Patience:
-			return msg, err
-		}
-		if err := s.pause(ctx); err != nil {
-			return stream.Message{}, err
-		}
-	}
 }

@@ -23,12 +23,7 @@ var ErrOtherLearner = errors.New("another learner is alive on this task, or its 
 // A Service runs one task. It is used once: New, then Run.
 type Service struct {
 	config Config
-	jitter *rand.Rand
-	wake   <-chan stream.Wake // nil: only the timer wakes
-	unsure bool               // the connection was lost, or wakes were, since the last look around
-
-	trouble stream.Trouble // calls that fail
-	cause   string         // that Observer.Trouble was told last
+	broker broker
 }
 
 // New checks the configuration. It does nothing yet.
@@ -36,7 +31,9 @@ func New(c Config) (*Service, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Service{config: c, jitter: rand.New(randomizer.NewEntropy())}, nil
+	s := &Service{config: c}
+	s.broker = broker{config: c, jitter: rand.New(randomizer.NewEntropy()), edited: s.edited}
+	return s, nil
 }
 
 // Run learns until the task has taken its last step (nil), ctx is done, or something that only a person can mend has
@@ -63,7 +60,7 @@ func (s *Service) Run(ctx context.Context) error {
 }
 
 func (s *Service) run(ctx context.Context) error {
-	if err := s.watch(ctx); err != nil {
+	if err := s.broker.watch(ctx); err != nil {
 		return err
 	}
 	c, err := s.load(ctx)
@@ -79,7 +76,7 @@ func (s *Service) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.put(ctx, s.config.Task.End(), c.committed.End, 0); err != nil {
+	if err := s.broker.put(ctx, s.config.Task.End(), c.committed.End, 0); err != nil {
 		return err
 	}
 	s.config.Logger.Info("task ended", "rounds", c.committed.Cursor.Round)
@@ -93,13 +90,13 @@ func (s *Service) reconcile(ctx context.Context, c *core) (past, error) {
 	if err != nil {
 		return past, err
 	}
-	return past, s.put(ctx, s.config.Task.Task(), c.committed.Task, 0)
+	return past, s.broker.put(ctx, s.config.Task.Task(), c.committed.Task, 0)
 }
 
 // announce puts the committed next round on the broker.
 func (s *Service) announce(ctx context.Context, c *core) error {
 	r := c.round.Round
-	return s.put(ctx, s.config.Task.Round(stream.Round(r)), c.committed.NextRound, r) // r: the task, and r-1 rounds
+	return s.broker.put(ctx, s.config.Task.Round(stream.Round(r)), c.committed.NextRound, r) // r: the task, and r-1 rounds
 }
 
 // Check compares the committed state with the records at the broker, as Run does at its start, and writes
@@ -120,21 +117,6 @@ func (s *Service) Check(ctx context.Context) (endless bool, err error) {
 		return false, fmt.Errorf("learner service: task %s: %w", s.config.Task, err)
 	}
 	return endless, nil
-}
-
-// watch asks the broker for wake-ups. Without them the learner polls.
-func (s *Service) watch(ctx context.Context) error {
-	wake, err := s.config.Records.Watch(ctx, s.config.Task)
-	switch {
-	case err == nil:
-		s.wake = wake
-	case errors.Is(err, stream.ErrRefused):
-		return err
-	default:
-		s.config.Logger.Warn("no wake-ups from the broker, polling", "error", err, "poll",
-			s.config.Poll)
-	}
-	return nil
 }
 
 // load reads the committed state, or makes the first commit.
@@ -179,7 +161,7 @@ func (s *Service) first(ctx context.Context) error {
 	}
 	if key == nil {
 		s.config.Logger.Info("waiting for the shuffle stage's key")
-		msg, err := s.await(ctx, s.config.Task.Stage(), s.unbegun)
+		msg, err := s.broker.await(ctx, s.config.Task.Stage(), s.unbegun)
 		if err != nil {
 			return err
 		}
@@ -234,7 +216,7 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 	since := time.Now()
 	var msg stream.Message
 	if came := true; r <= past.decided {
-		msg, err = s.standingBatch(ctx, r, func() (stream.Message, error) { return s.batch(ctx, c) })
+		msg, err = s.broker.standingBatch(ctx, r, func() (stream.Message, error) { return s.broker.batch(ctx, c) })
 	} else if msg, came, err = s.awaitBatch(ctx, c); err == nil && !came {
 		return s.abandon(ctx, c)
 	}

@@ -65,7 +65,7 @@ func (s *Service) holdOff(ctx context.Context, c *core, past past) error {
 		if asked, _ := s.config.Finish.state(); asked {
 			return nil
 		}
-		if err := s.pause(ctx); err != nil {
+		if err := s.broker.pause(ctx); err != nil {
 			return err
 		}
 	}

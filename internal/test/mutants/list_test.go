@@ -63,7 +63,7 @@ var noiseMutants = []mutant{
 		edits: []edit{
 			{`	if err := s.config.Store.Commit(ctx, step.next, step.entries, kept...); err != nil {
 		if back`, `	if len(step.next.NextRound) > 0 {
-		_ = s.put(ctx, s.config.Task.Round(stream.Round(r+1)), step.next.NextRound, r+1)
+		_ = s.broker.put(ctx, s.config.Task.Round(stream.Round(r+1)), step.next.NextRound, r+1)
 	}
 	if err := s.config.Store.Commit(ctx, step.next, step.entries, kept...); err != nil {
 		if back`},

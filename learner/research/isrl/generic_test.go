@@ -9,28 +9,28 @@ func TestFormulasAtGenericNumbers(t *testing.T) {
 		Deviation: 1.5, Spread: 0.7, Gap: 11, Epsilon: 0.4, Delta: 1e-6}
 	strong := f
 	strong.Convexity = 0.03
-	steps, batches := f.empiricalRounds(40)
+	steps, batches := empirical{f}.rounds(40)
 	const to = 1e-9
 	for what, v := range map[string][2]float64{
 		"2.1, noise":                 {f.Noise(300), 19.33492967017893},
 		"2.1, least K":               {f.leastBatch(300), 1.322592076692276},
-		"2.1, R":                     {f.Rounds(), 22498.797323774605},
-		"2.1, R, strongly convex":    {strong.Rounds(), 20978},
+		"2.1, R":                     {minibatch{f}.rounds(), 22498.797323774605},
+		"2.1, R, strongly convex":    {minibatch{strong}.rounds(), 20978},
 		"2.1, step":                  {f.Step(50000, 0.3), 0.004807625683776389},
 		"2.1, step, strongly convex": {strong.Step(5000, 0.3), 0.08308478445665816},
-		"D.2, beta":                  {f.enveloped().Smoothness, 14.416534774027415},
-		"D.2, beta, strongly convex": {strong.enveloped().Smoothness, 139.89497559677812},
-		"3.1, K":                     {f.onePassBatch(), 84.57986430746048},
-		"3.1, noise":                 {f.onePassNoise(40), 2.649401263425237},
+		"D.2, beta":                  {minibatch{f}.enveloped().Smoothness, 14.416534774027415},
+		"D.2, beta, strongly convex": {minibatch{strong}.enveloped().Smoothness, 139.89497559677812},
+		"3.1, K":                     {onePass{f}.batch(), 84.57986430746048},
+		"3.1, noise":                 {onePass{f}.noise(40), 2.649401263425237},
 		"3.1, V^2":                   {f.Variance(40, 0.3), 0.27762254901960787},
-		"3.1, lambda":                {f.regularization(0.2, 60), 0.008247860988423226},
-		"3.1, v":                     {f.steepness(0.2, 60), 24.8489313201816},
-		"4.1, V^2":                   {f.empiricalVariance(40, 0.3), 0.28823529411764703},
-		"4.1, X":                     {f.Reach(), 77.43390119733057},
+		"3.1, lambda":                {accelerated{f, 0.2}.regularization(60), 0.008247860988423226},
+		"3.1, v":                     {accelerated{f, 0.2}.steepness(60), 24.8489313201816},
+		"4.1, V^2":                   {empirical{f}.variance(40, 0.3), 0.28823529411764703},
+		"4.1, X":                     {empirical{f}.reach(), 77.43390119733057},
 		"4.1, R":                     {steps, 28.514136188423645},
 		"4.1, R of batches":          {batches, 8.817660374467577},
-		"F.2, beta":                  {f.empiricalEnvelope().Smoothness, 82.23308157987545},
-		"5.2, K":                     {f.pooledBatch(), 89.65265150710528},
+		"F.2, beta":                  {empirical{f}.enveloped().Smoothness, 82.23308157987545},
+		"5.2, K":                     {summed{f}.batch(), 89.65265150710528},
 	} {
 		near(t, what, v[0], v[1], to)
 	}

@@ -11,7 +11,7 @@ import (
 //
 //	sigma^2 = 256 L^2 R ln(2.5 R/delta) ln(2/delta) / (n^2 epsilon^2)
 //
-// whatever the batch, the silos and the dimension. See Conditions. Doubt: Algorithm 2 as printed draws with
+// whatever the batch, the silos and the dimension. See conditions. Doubt: Algorithm 2 as printed draws with
 // replacement, and the lemma on sampling that the proof cites is of subsets; this sigma has margin enough for
 // both (Redrawn).
 func (f Federation) Noise(rounds float64) float64 {
@@ -40,12 +40,15 @@ func (f Federation) conditions(rounds, batch float64) []Condition {
 	}
 }
 
-// Rounds returns the rounds of Theorem 2.1 for smooth losses, not rounded: D.1.1 for convex and D.1.2 for
+// minibatch is Theorem 2.1 for a federation: plain steps on batches that are drawn in every round.
+type minibatch struct{ Federation }
+
+// rounds returns the rounds of Theorem 2.1 for smooth losses, not rounded: D.1.1 for convex and D.1.2 for
 // strongly convex ones.
 //
 //	convex          (beta D sqrt(M)/L) min{sqrt(n), epsilon n/sqrt(d)} + min{n M, epsilon^2 n^2 M/d}
 //	strongly convex max{(2 beta/mu) ln(beta D^2 mu M epsilon^2 n^2/(d L^2)), min{n M, epsilon^2 n^2 M/d}}
-func (f Federation) Rounds() float64 {
+func (f minibatch) rounds() float64 {
 	most := math.Min(f.Records*f.Available, f.signal()/f.Dim)
 	if f.Convexity > 0 {
 		return math.Max(2*f.condition()*math.Log(f.Smoothness*f.Diameter*f.Diameter*f.Convexity*f.signal()/(f.Dim*f.Lipschitz*f.Lipschitz)), most)
@@ -79,7 +82,7 @@ func (f Federation) Step(rounds, noise float64) float64 {
 //
 // The envelope's gradient is no longer than L within the set (not 2L, as the paper's lemma has it), so sigma
 // stays. Doubt: its modulus is mu beta/(mu + beta), which the paper takes for mu; so does this.
-func (f Federation) enveloped() Federation {
+func (f minibatch) enveloped() Federation {
 	n, e := f.Records, f.Epsilon
 	if f.Convexity > 0 {
 		f.Smoothness = f.Convexity * f.Available / (1/n + f.Dim*f.logDelta()/(e*e*n*n))
@@ -87,5 +90,5 @@ func (f Federation) enveloped() Federation {
 		f.Smoothness = f.Lipschitz * math.Sqrt(f.Available) / f.Diameter / (1/math.Sqrt(n) +
 			math.Sqrt(f.Dim*f.logDelta())/(e*n))
 	}
-	return f
+	return f.Federation
 }

@@ -23,7 +23,7 @@ type Prescription struct {
 	Smoothness float64 `json:"smoothness"` // beta: of the envelopes, where losses are not smooth
 	// eta of plain steps: the minimiser of the bound that is proved
 	Step *float64 `json:"step,omitempty"`
-	// v of accelerated steps of a convex objective, see Federation.Steepness
+	// v of accelerated steps of a convex objective, see accelerated.steepness
 	Steepness      *float64 `json:"v,omitempty"`
 	Regularization *float64 `json:"regularization,omitempty"` // lambda, instead of such a v
 	Stages         int      `json:"stages,omitempty"`         // of a strongly convex objective, that fit
@@ -61,24 +61,24 @@ func (f Federation) Prescribe(accelerated, many, shuffled bool) (Prescription, e
 		return Prescription{},
 			errors.New("the theorems 5.1 and 5.2 ask for a smooth loss, or leave open the smoothness of its envelope")
 	case shuffled && accelerated:
-		return f.theorem52()
+		return summed{f}.prescribe()
 	case shuffled:
-		return f.theorem51(), nil
+		return shuffling{f}.prescribe(), nil
 	case accelerated && many:
-		return f.theorem41(), nil
+		return empirical{f}.prescribe(), nil
 	case accelerated && !smooth:
 		return Prescription{}, errors.New("the theorem 3.1 asks for a smooth loss")
 	case accelerated:
-		return f.theorem31(), nil
+		return onePass{f}.prescribe(), nil
 	}
-	return f.theorem21(), nil
+	return minibatch{f}.prescribe(), nil
 }
 
-func (f Federation) theorem21() Prescription {
+func (f minibatch) prescribe() Prescription {
 	if math.IsInf(f.Smoothness, 1) {
-		f = f.enveloped()
+		f.Federation = f.enveloped()
 	}
-	r := whole(f.Rounds())
+	r := whole(f.rounds())
 	k := math.Ceil(f.withinRecords(f.leastBatch(r)))
 	noise := f.Noise(r)
 	p := f.prescription("2.1", "the risk on the population, if all silos' records are drawn alike", r, k, noise)
@@ -86,55 +86,55 @@ func (f Federation) theorem21() Prescription {
 	return p
 }
 
-func (f Federation) theorem31() Prescription {
-	k := math.Max(1, math.Floor(f.onePassBatch()))
+func (f onePass) prescribe() Prescription {
+	k := math.Max(1, math.Floor(f.batch()))
 	r := math.Floor(f.Records / k)
-	noise := f.onePassNoise(k)
+	noise := f.noise(k)
 	p := f.prescription("3.1", "the risk on the population, whatever silos' records are", r, k, noise)
-	f.accelerate(&p, f.Variance(k, noise))
-	p.Conditions, p.Epsilon = f.onePassConditions(k), f.cost(k, k, 1, noise)
+	accelerated{f.Federation, f.Variance(k, noise)}.fill(&p)
+	p.Conditions, p.Epsilon = f.conditions(k), f.cost(k, k, 1, noise)
 	return p
 }
 
-func (f Federation) theorem41() Prescription {
+func (f empirical) prescribe() Prescription {
 	k := f.Records
 	var r float64
 	if math.IsInf(f.Smoothness, 1) {
-		f = f.empiricalEnvelope()
-		_, batches := f.empiricalRounds(k)
-		r = whole(math.Max(f.Reach(), batches))
+		f.Federation = f.enveloped()
+		_, batches := f.rounds(k)
+		r = whole(math.Max(f.reach(), batches))
 	} else {
-		steps, batches := f.empiricalRounds(k)
+		steps, batches := f.rounds(k)
 		r = whole(math.Max(steps, batches))
 	}
 	noise := f.Noise(r)
 	p := f.prescription("4.1", "the mean loss of the records at hand", r, k, noise)
-	f.accelerate(&p, f.empiricalVariance(k, noise))
+	accelerated{f.Federation, f.variance(k, noise)}.fill(&p)
 	p.Conditions, p.Epsilon = f.conditions(r, k), f.cost(f.Records, k, r, noise)
 	return p
 }
 
-func (f Federation) theorem51() Prescription {
-	r := whole(f.shuffledRounds())
+func (f shuffling) prescribe() Prescription {
+	r := whole(f.rounds())
 	noise := f.Shuffled(r).Noise
 	p := f.prescription("5.1", "the risk on the population, if all silos' records are drawn alike", r, 1, noise)
-	if p.Conditions = f.shuffledConditions(r); p.ReportNoise != nil {
+	if p.Conditions = f.conditions(r); p.ReportNoise != nil {
 		p.Step = number(f.Step(r, noise))
 	}
 	return p
 }
 
-func (f Federation) theorem52() (Prescription, error) {
-	k := math.Max(1, math.Floor(f.pooledBatch()))
+func (f summed) prescribe() (Prescription, error) {
+	k := math.Max(1, math.Floor(f.batch()))
 	r := math.Floor(f.Records / k)
-	noise, err := f.pooledNoise(k)
+	noise, err := f.noise(k)
 	if err != nil {
 		return Prescription{}, err
 	}
 	p := f.prescription("5.2", "the risk on the population, whatever silos' records are", r, k,
 		noise*math.Sqrt(f.Available))
-	f.accelerate(&p, f.pooledVariance(k, noise))
-	p.Conditions = f.pooledConditions(k)
+	accelerated{f.Federation, f.variance(k, noise)}.fill(&p)
+	p.Conditions = f.conditions(k)
 	return p, nil
 }
 
@@ -144,11 +144,11 @@ func (f Federation) At(theorem string, rounds, batch uint64) (float64, error) {
 	r, k := float64(rounds), float64(batch)
 	switch theorem {
 	case "3.1":
-		return f.onePassNoise(k) / f.Lipschitz, nil
+		return onePass{f}.noise(k) / f.Lipschitz, nil
 	case "5.1":
 		return f.Shuffled(r).Noise / f.Lipschitz, nil
 	case "5.2":
-		noise, err := f.pooledNoise(k)
+		noise, err := summed{f}.noise(k)
 		return noise * math.Sqrt(f.Available) / f.Lipschitz, err
 	}
 	return f.Noise(r) / f.Lipschitz, nil
@@ -160,14 +160,14 @@ func (f Federation) prescription(theorem, claims string, rounds, batch, noise fl
 		ReportNoise: number(noise / f.Lipschitz), MeanNoise: number(noise / f.Lipschitz / math.Sqrt(f.Available))}
 }
 
-// accelerate fills in the steps of the accelerated algorithm.
-func (f Federation) accelerate(p *Prescription, variance float64) {
+// fill fills in the steps of the accelerated algorithm.
+func (f accelerated) fill(p *Prescription) {
 	if f.Convexity > 0 {
-		p.Stages = len(f.stages(variance, int(p.Rounds)))
+		p.Stages = len(f.stages(int(p.Rounds)))
 		return
 	}
-	p.Steepness = number(f.steepness(variance, float64(p.Rounds)))
-	p.Regularization = number(f.regularization(variance, float64(p.Rounds)))
+	p.Steepness = number(f.steepness(float64(p.Rounds)))
+	p.Regularization = number(f.regularization(float64(p.Rounds)))
 }
 
 // cost returns the real epsilon of Gaussian rounds; nil where it is out of the accountant's reach, or would

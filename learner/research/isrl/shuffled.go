@@ -6,6 +6,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
+// shuffling is Theorem 5.1 for a federation: plain steps on shuffled reports about one record each.
+type shuffling struct{ Federation }
+
 // A Shuffled holds the budgets and noise by Theorem 5.1 (G.1): one record of each of M silos, released with
 // Gaussian noise each, M reports shuffled, R rounds. The theorem leaves a constant C open; this is its chain
 // of lemmas, evaluated.
@@ -50,9 +53,9 @@ func (f Federation) Shuffled(rounds float64) Shuffled {
 	return s
 }
 
-// shuffledConditions returns the premises of Theorem 5.1. Doubt: the one on M only makes the lemma on
+// conditions returns the premises of Theorem 5.1. Doubt: the one on M only makes the lemma on
 // shuffling apply to an epsilon_0 barely above 0; the last one is what is needed.
-func (f Federation) shuffledConditions(rounds float64) []Condition {
+func (f shuffling) conditions(rounds float64) []Condition {
 	s := f.Shuffled(rounds)
 	out := []Condition{
 		atMost("epsilon <= ln(2/delta)", f.Epsilon, math.Log(2/f.Delta)),
@@ -70,15 +73,15 @@ func (f Federation) shuffledConditions(rounds float64) []Condition {
 }
 
 // pooled returns epsilon^2 n^2 N^2.
-func (f Federation) pooled() float64 { return math.Pow(f.Epsilon*f.Records*f.Silos, 2) }
+func (f shuffling) pooled() float64 { return math.Pow(f.Epsilon*f.Records*f.Silos, 2) }
 
-// shuffledRounds returns the rounds of Theorem 5.1 for smooth losses, not rounded:
+// rounds returns the rounds of Theorem 5.1 for smooth losses, not rounded:
 //
 //	convex          max{n^2 N^2 eps^2/M, N/M, min{n M, eps^2 n^2 N^2/d}, (beta D/L) min{sqrt(n M), eps n N/sqrt(d)}}
 //	strongly convex max{n^2 N^2 eps^2/M, N/M, (8 beta/mu) ln(beta D^2 mu eps^2 n^2 N^2/(d L^2)), min{n M, eps^2 n^2 N^2/d}}
 //
 // Doubt: printed is min{n, eps^2 n^2 N^2/(d M)}, M times less, which the proof does not give.
-func (f Federation) shuffledRounds() float64 {
+func (f shuffling) rounds() float64 {
 	p := f.pooled()
 	least := max(p/f.Available, f.Silos/f.Available, math.Min(f.Records*f.Available, p/f.Dim))
 	if f.Convexity > 0 {

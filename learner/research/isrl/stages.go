@@ -3,7 +3,7 @@ package isrl
 import "math"
 
 // A Stage is one run of the accelerated algorithm within the multi-stage one (Appendix E.1): rounds R_k, and v_k
-// (Federation.Steepness).
+// (accelerated.steepness).
 type stage struct {
 	Rounds    int
 	Steepness float64
@@ -18,10 +18,10 @@ type stage struct {
 // Where not even the first fits, it is run with all rounds. Doubt: the print reads as if the product of
 // rounds divided; then it would never count. Each stage starts from the end of the one before, the first from
 // w_0 (printed: 0).
-func (f Federation) stages(variance float64, rounds int) (out []stage) {
+func (f accelerated) stages(rounds int) (out []stage) {
 	for k := 1; ; k++ {
 		gap := f.Gap * math.Pow(2, -float64(k-1))
-		r := math.Ceil(math.Max(4*math.Sqrt(2*f.condition()), 128*variance*4/(3*f.Convexity*gap)))
+		r := math.Ceil(math.Max(4*math.Sqrt(2*f.condition()), 128*f.variance*4/(3*f.Convexity*gap)))
 		switch {
 		case r <= float64(rounds):
 		case k == 1 && rounds > 0:
@@ -29,7 +29,7 @@ func (f Federation) stages(variance float64, rounds int) (out []stage) {
 		default:
 			return out
 		}
-		v := math.Max(2*f.Smoothness, math.Sqrt(f.Convexity*variance/(3*gap)*r*(r+1)*(r+2)))
+		v := math.Max(2*f.Smoothness, math.Sqrt(f.Convexity*f.variance/(3*gap)*r*(r+1)*(r+2)))
 		out = append(out, stage{int(r), v})
 		rounds -= int(r)
 	}

@@ -29,7 +29,7 @@ func TestTheorem21_Noise(t *testing.T) {
 	s := f.Share(100)
 	near(t, "epsilon of a round", s.Epsilon, 0.0101196859, tight)
 	near(t, "delta of a round", s.Delta, 5e-8, tight)
-	c := f.composed(100)
+	c := minibatch{f}.composed(100)
 	near(t, "epsilon composed", c.Epsilon, 0.510292796, tight)
 	near(t, "delta composed", c.Delta, 1e-5, tight)
 	for _, c := range f.conditions(100, 6) {
@@ -63,17 +63,17 @@ func TestTheorem21_IsLoose(t *testing.T) {
 // Check 3: one pass.
 func TestTheorem31_Noise(t *testing.T) {
 	f := example()
-	sigma := f.onePassNoise(50)
+	sigma := onePass{f}.noise(50)
 	near(t, "sigma", sigma, 0.387584421, tight)
 	near(t, "sigma^2", sigma*sigma, 0.150221683, tight)
-	near(t, "epsilon", f.concentrated(50, sigma), 0.50054928, tight)
+	near(t, "epsilon", onePass{f}.concentrated(50, sigma), 0.50054928, tight)
 	mu := one[float64](t)(accounting.GaussianMu(accounting.Budget{Epsilon: 1, Delta: 1e-5}))
 	near(t, "analytic sigma", 2./50/mu, 0.149225265, tight)
 	near(t, "ratio", sigma/(2./50/mu), 2.59731, 1e-5)
 	f.Epsilon = 8 * math.Log(1/f.Delta)
 	near(t, "ceiling", f.Epsilon, 92.1034037, tight)
-	near(t, "epsilon there", f.concentrated(50, f.onePassNoise(50)), 90.7878980, tight)
-	if !f.onePassConditions(50)[0].Met {
+	near(t, "epsilon there", onePass{f}.concentrated(50, onePass{f}.noise(50)), 90.7878980, tight)
+	if !(onePass{f}).conditions(50)[0].Met {
 		t.Error("the ceiling is beyond itself")
 	}
 }
@@ -105,37 +105,37 @@ func TestExperimentalNoise(t *testing.T) {
 // Check 6: batches of one pass.
 func TestTheorem31_Batch(t *testing.T) {
 	f := example()
-	k := f.onePassBatch()
+	k := onePass{f}.batch()
 	near(t, "K", k, 47.0373816, tight)
 	if r := math.Floor(f.Records / math.Floor(k)); r != 21 {
 		t.Errorf("R = %v", r)
 	}
-	steps, privacy := f.onePassBalance(k)
+	steps, privacy := onePass{f}.balance(k)
 	near(t, "steps", steps, 0.221251526, tight)
 	near(t, "privacy", privacy, 0.221251526, tight)
-	near(t, "rate", math.Pow(math.Pow(f.Smoothness, 0.25)*f.Lipschitz*math.Pow(f.Diameter, 1.5)/f.Reach(), 0.8),
+	near(t, "rate", math.Pow(math.Pow(f.Smoothness, 0.25)*f.Lipschitz*math.Pow(f.Diameter, 1.5)/empirical{f}.reach(), 0.8),
 		0.221251526, tight)
 	f.Smoothness, f.Convexity, f.Gap, f.Deviation = 1, 0.01, 10, 1
-	near(t, "strongly convex K", f.onePassBatch(), 12.7811109, tight)
+	near(t, "strongly convex K", onePass{f}.batch(), 12.7811109, tight)
 }
 
 // Check 7: rounds and steps of minibatches.
 func TestTheorem21_RoundsAndSteps(t *testing.T) {
 	f := example()
-	near(t, "R", f.Rounds(), 26581.1388, tight)
+	near(t, "R", minibatch{f}.rounds(), 26581.1388, tight)
 	near(t, "sigma^2", math.Pow(f.Noise(26582), 2), 1878.63547, tight)
-	near(t, "printed eta", f.printedStep(26582), 0.05948156, tight)
+	near(t, "printed eta", minibatch{f}.printedStep(26582), 0.05948156, tight)
 	near(t, "eta", f.Step(26582, f.Noise(26582)), 9.999229e-4, tight)
 	f.Convexity = 0.01
-	near(t, "strongly convex R", f.Rounds(), 25000, 1e-12)
+	near(t, "strongly convex R", minibatch{f}.rounds(), 25000, 1e-12)
 	near(t, "the logarithm's R", 2*f.condition()*math.Log(100*0.01*f.signal()/f.Dim), 2624.47268, tight)
 	near(t, "strongly convex sigma^2", math.Pow(f.Noise(25000), 2), 1762.03719, tight)
 	near(t, "strongly convex eta", f.Step(25000, f.Noise(25000)), 0.0299217408, tight)
 	// Enveloped, rounds are about 2 M min{n, epsilon^2 n^2/d}.
 	f.Convexity, f.Smoothness = 0, math.Inf(1)
-	e := f.enveloped()
+	e := minibatch{f}.enveloped()
 	near(t, "envelope's beta", e.Smoothness, 0.5/(1/math.Sqrt(1000)+math.Sqrt(50*f.logDelta())/1000), 1e-12)
-	if r := e.Rounds(); !(r > 25000 && r <= 50000) {
+	if r := (minibatch{e}).rounds(); !(r > 25000 && r <= 50000) {
 		t.Errorf("%v rounds of the envelope", r)
 	}
 }
@@ -143,23 +143,23 @@ func TestTheorem21_RoundsAndSteps(t *testing.T) {
 // Check 8: rounds on the silos' own records.
 func TestTheorem41_Rounds(t *testing.T) {
 	f := example()
-	near(t, "X", f.Reach(), 208.397332, tight)
-	steps, batches := f.empiricalRounds(50)
+	near(t, "X", empirical{f}.reach(), 208.397332, tight)
+	steps, batches := empirical{f}.rounds(50)
 	near(t, "steps", steps, 45.6505567, tight)
 	near(t, "batches", batches, 34.7435586, tight)
-	if _, batches := f.empiricalRounds(1000); batches != 0 {
+	if _, batches := (empirical{f}).rounds(1000); batches != 0 {
 		t.Errorf("%v rounds for batches of everything", batches)
 	}
-	near(t, "beta of F.2", f.empiricalEnvelope().Smoothness, 70.7106781, tight)
-	f.Smoothness = f.Reach() * f.Lipschitz / f.Diameter
-	steps, _ = f.empiricalRounds(50)
-	near(t, "rounds with X's beta", steps, f.Reach(), 1e-12)
+	near(t, "beta of F.2", empirical{f}.enveloped().Smoothness, 70.7106781, tight)
+	f.Smoothness = empirical{f}.reach() * f.Lipschitz / f.Diameter
+	steps, _ = empirical{f}.rounds(50)
+	near(t, "rounds with X's beta", steps, empirical{f}.reach(), 1e-12)
 }
 
 // Check 9: stages.
 func TestStages(t *testing.T) {
 	f := Federation{Smoothness: 10, Convexity: 0.1, Gap: 8}
-	got := f.stages(4, 854+1707+3414+6827)
+	got := accelerated{f, 4}.stages(854 + 1707 + 3414 + 6827)
 	if len(got) != 4 {
 		t.Fatalf("%v", got)
 	}
@@ -169,12 +169,12 @@ func TestStages(t *testing.T) {
 		}
 		near(t, "v", got[i].Steepness, want.Steepness, tight)
 	}
-	for _, s := range f.stages(0, 200) {
+	for _, s := range (accelerated{f, 0}).stages(200) {
 		if s != (stage{57, 20}) {
 			t.Errorf("without variance: %v", s)
 		}
 	}
-	if got := f.stages(4, 100); len(got) != 1 || got[0].Rounds != 100 {
+	if got := (accelerated{f, 4}).stages(100); len(got) != 1 || got[0].Rounds != 100 {
 		t.Errorf("too few rounds for a stage: %v", got)
 	}
 }
@@ -195,7 +195,7 @@ func TestTheorem51_Chain(t *testing.T) {
 	near(t, "epsilon of a batch", s.Batch.Epsilon, 1.50397820e-3, tight)
 	near(t, "epsilon of a report", s.Local.Epsilon, 2.47802707e-3, tight)
 	near(t, "sigma", s.Noise, 6137.30458, tight)
-	c := f.shuffledConditions(1000)
+	c := shuffling{f}.conditions(1000)
 	near(t, "condition on M", c[1].Bound, 488.342286, tight)
 	near(t, "condition on R", c[2].Bound, 1000, 1e-12)
 	for _, c := range c {
@@ -208,7 +208,7 @@ func TestTheorem51_Chain(t *testing.T) {
 		t.Errorf("a large budget: %+v", s)
 	}
 	f.Silos, f.Available = 20, 20
-	if s := f.Shuffled(1000); !math.IsNaN(s.Noise) || f.shuffledConditions(1000)[1].Met {
+	if s := f.Shuffled(1000); !math.IsNaN(s.Noise) || (shuffling{f}).conditions(1000)[1].Met {
 		t.Errorf("20 silos are shuffled to %+v", s)
 	}
 }
@@ -245,7 +245,7 @@ func TestAppendixH(t *testing.T) {
 		t.Errorf("Q = %v where one of two silos answers, want that of the costlier one", q)
 	}
 	e := example()
-	near(t, "rounds of equal silos", e.unbalancedRounds(1/e.signal()), e.Rounds(), 1e-12)
+	near(t, "rounds of equal silos", e.unbalancedRounds(1/e.signal()), minibatch{e}.rounds(), 1e-12)
 }
 
 // Check 15: limiting cases of the formulas.
@@ -263,7 +263,7 @@ func TestLimits(t *testing.T) {
 	}
 	f = example()
 	f.Records = 1
-	if f.onePassBatch() != 1 || f.pooledBatch() != 1 {
+	if (onePass{f}).batch() != 1 || (summed{f}).batch() != 1 {
 		t.Error("a batch of more than the one record")
 	}
 	// One record: sampling does nothing, the interval is the Gaussian's.
@@ -275,7 +275,7 @@ func TestLimits(t *testing.T) {
 	last := math.Inf(1)
 	for _, eps := range []float64{1, 1e3, 1e9} {
 		f.Epsilon = eps
-		if s := f.Noise(10) + f.onePassNoise(10) + f.ExperimentalNoise(10); !(s < last) {
+		if s := f.Noise(10) + (onePass{f}).noise(10) + f.ExperimentalNoise(10); !(s < last) {
 			t.Errorf("noise %v at epsilon %v", s, eps)
 		} else {
 			last = s
@@ -288,14 +288,14 @@ func TestLimits(t *testing.T) {
 
 // concentrated returns the epsilon, at delta, that zero-concentrated privacy has for one Gaussian release of
 // a mean over K: rho + 2 sqrt(rho ln(1/delta)) with rho = (2L/K)^2/(2 sigma^2).
-func (f Federation) concentrated(batch, noise float64) float64 {
+func (f onePass) concentrated(batch, noise float64) float64 {
 	rho := 2 * f.Lipschitz * f.Lipschitz / (batch * batch * noise * noise)
 	return rho + 2*math.Sqrt(rho*f.logDelta())
 }
 
-// onePassBalance returns the two summands that onePassBatch makes equal: beta D^2 K^2/n^2 and L D sqrt(d
+// balance returns the two summands that batch makes equal: beta D^2 K^2/n^2 and L D sqrt(d
 // ln(1/delta))/(epsilon sqrt(K n M)).
-func (f Federation) onePassBalance(batch float64) (steps, privacy float64) {
+func (f onePass) balance(batch float64) (steps, privacy float64) {
 	steps = f.Smoothness * math.Pow(f.Diameter*batch/f.Records, 2)
 	privacy = f.Lipschitz * f.Diameter * math.Sqrt(f.Dim*f.logDelta()/(batch*f.Records*f.Available)) / f.Epsilon
 	return steps, privacy
@@ -303,7 +303,7 @@ func (f Federation) onePassBalance(batch float64) (steps, privacy float64) {
 
 // composed returns the cost of R such rounds by advanced composition (Dwork and Roth 2014, Theorem 3.20) with
 // delta' = delta/2.
-func (f Federation) composed(rounds float64) accounting.Budget {
+func (f minibatch) composed(rounds float64) accounting.Budget {
 	s := f.Share(rounds)
 	return accounting.Budget{
 		Epsilon: math.Sqrt(2*rounds*math.Log(2/f.Delta))*s.Epsilon + rounds*s.Epsilon*math.Expm1(s.Epsilon),
@@ -316,7 +316,7 @@ func (f Federation) composed(rounds float64) accounting.Budget {
 //	min{1/beta, D/(L sqrt(R)) min{1, epsilon n sqrt(M)/sqrt(R d), sqrt(n M/R)}}
 //
 // Doubt: it leaves out 256 and the logarithms of sigma^2, and can be far too large: Step does not.
-func (f Federation) printedStep(rounds float64) float64 {
+func (f minibatch) printedStep(rounds float64) float64 {
 	return math.Min(1/f.Smoothness, f.Diameter/(f.Lipschitz*math.Sqrt(rounds))*
 		min(1, math.Sqrt(f.signal()/(rounds*f.Dim)), math.Sqrt(f.Records*f.Available/rounds)))
 }

@@ -67,7 +67,10 @@ func (s vectorSum) Error() float64 {
 	return s.Dim * 4 / (s.Levels * s.Levels) * (s.Spread() + s.Inputs/4)
 }
 
-// pooledBatch returns K of Theorem 5.2 (G.2), in which reports are summed by P_vec, within [1, n] and not
+// summed is Theorem 5.2 for a federation: accelerated steps in one pass, with reports summed by P_vec.
+type summed struct{ Federation }
+
+// batch returns K of Theorem 5.2 (G.2), in which reports are summed by P_vec, within [1, n] and not
 // rounded; R = floor(n/K).
 //
 //	convex          (L/(beta D))^(2/5) n^(3/5) (d ln(d/delta)^2)^(1/5) / (epsilon^(2/5) M^(2/5))
@@ -75,7 +78,7 @@ func (s vectorSum) Error() float64 {
 //
 // Doubt: printed is d ln(1/delta_0) with epsilon_0; these balance the two summands of the proof. nM there
 // lacks 1/phi^2, by dimension.
-func (f Federation) pooledBatch() float64 {
+func (f summed) batch() float64 {
 	if f.Convexity > 0 {
 		return f.strongBatch(f.signal() * f.Available / (f.Lipschitz * f.Lipschitz * f.Dim * f.logDelta()))
 	}
@@ -85,16 +88,16 @@ func (f Federation) pooledBatch() float64 {
 		math.Pow(f.Epsilon*f.Available, 0.4))
 }
 
-// pooledNoise returns the standard deviation of a coordinate of one round's mean, summed by P_vec over M K
+// noise returns the standard deviation of a coordinate of one round's mean, summed by P_vec over M K
 // vectors, with our sizing.
-func (f Federation) pooledNoise(batch float64) (float64, error) {
+func (f summed) noise(batch float64) (float64, error) {
 	m := f.Available * batch
 	s, err := newVectorSum(m, f.Dim, f.Epsilon, f.Delta)
 	return f.Lipschitz * math.Sqrt(s.Error()/f.Dim) / m, err
 }
 
-// pooledConditions returns the premises of Theorem 5.2.
-func (f Federation) pooledConditions(batch float64) []Condition {
+// conditions returns the premises of Theorem 5.2.
+func (f summed) conditions(batch float64) []Condition {
 	return []Condition{
 		atMost("epsilon <= 15", f.Epsilon, 15),
 		atMost("delta < 1/2", f.Delta, math.Nextafter(0.5, 0)),
@@ -102,7 +105,7 @@ func (f Federation) pooledConditions(batch float64) []Condition {
 	}
 }
 
-// pooledVariance returns V^2 of Theorem 5.2: as Variance, with what P_vec adds to the mean.
-func (f Federation) pooledVariance(batch, noise float64) float64 {
+// variance returns V^2 of Theorem 5.2: as Variance, with what P_vec adds to the mean.
+func (f summed) variance(batch, noise float64) float64 {
 	return f.sampling(batch) + f.Dim*noise*noise
 }

@@ -113,7 +113,7 @@ func TestVectorSum_Sizing(t *testing.T) {
 	}
 	// K balances steps against privacy: a batch of another size makes the larger summand larger.
 	f := example()
-	k := f.pooledBatch()
+	k := summed{f}.batch()
 	worse := func(k float64) float64 {
 		return math.Max(f.Smoothness*math.Pow(f.Diameter*k/f.Records, 2),
 			f.Lipschitz*f.Diameter*math.Sqrt(f.Dim)*math.Log(f.Dim/f.Delta)/(f.Epsilon*f.Available*math.Sqrt(k*f.Records)))
@@ -121,7 +121,7 @@ func TestVectorSum_Sizing(t *testing.T) {
 	if !(worse(k) < worse(0.9*k) && worse(k) < worse(1.1*k)) {
 		t.Errorf("K = %v does not balance", k)
 	}
-	noise := one[float64](t)(f.pooledNoise(20))
+	noise := one[float64](t)(summed{f}.noise(20))
 	s := one[vectorSum](t)(newVectorSum(500, 50, 1, 1e-5))
-	near(t, "variance of the mean", f.pooledVariance(20, noise), s.Error()/500/500, 1e-12)
+	near(t, "variance of the mean", summed{f}.variance(20, noise), s.Error()/500/500, 1e-12)
 }
