@@ -96,7 +96,8 @@ JSON, each with a key of its own that --state remembers (docs/how-to/clients.md;
 address, and goes on until it is interrupted.
 
 With --tasks one process publishes for the task of each file in a folder. --data names the
-data by task: --data '/data/{task}.jsonl'. All tasks share one --state, one policy and one
+data by task: --data '/data/{task}.jsonl'. With --http instead, the paths below /v1/ of one
+task are below /v1/tasks/NAME/ for each. All tasks share one --state, one policy and one
 connection. Files may be added and removed while it runs. It goes on until it is
 interrupted, and prints a summary for each task whose rows are settled. A task that fails
 is tried again and does not disturb the others.
@@ -177,14 +178,18 @@ credentials of the broker are needed.`,
 			p.config.Broker = broker.Broker
 			p.config.Logger, p.config.Watch = logger, watch
 			if list != nil {
-				return p.classified(rundevice.PublishMany(c.Context(), p.config, list, func(s rundevice.TaskSummary) {
+				ended := func(s rundevice.TaskSummary) {
 					if err := p.json.Print(c.OutOrStdout(), s, func(w io.Writer) error {
 						_, err := fmt.Fprintf(w, "%s: %d events: %d counted, %d not counted\n", s.Task, s.Events, s.Counted, s.Uncounted)
 						return err
 					}); err != nil {
 						logger.Error("cannot print a summary", "error", err)
 					}
-				}))
+				}
+				if posted.Listener != nil {
+					return p.classified(rundevice.PublishHTTPMany(c.Context(), p.config, posted, list, ended))
+				}
+				return p.classified(rundevice.PublishMany(c.Context(), p.config, list, ended))
 			}
 			if p.check {
 				return cli.Classify(p.inspect(c), cli.As[*task.FieldError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
@@ -261,13 +266,18 @@ func (p *publisher) classified(err error) error {
 
 // many reads the folder of task files, and what holds for all.
 func (p *publisher) many(c *cobra.Command, dir string, web *gateway) (many.List, error) {
-	if err := cli.OfOneTask(c, "task", "task-file", "set", "seal", "check", "live", "http"); err != nil {
+	if err := cli.OfOneTask(c, "task", "task-file", "set", "seal", "check", "live"); err != nil {
 		return nil, err
 	}
 	switch {
+	case web.address != "" && p.data == "": // events are posted
 	case p.data == "-" || !strings.Contains(p.data, rundevice.Placeholder):
 		return nil, cli.Usagef("--data %s with --tasks: name each task's data by %s, such as '/data/%[2]s.jsonl'", p.data,
 			rundevice.Placeholder)
+	}
+	switch {
+	case p.config.Shuffle > 0 && web.address != "":
+		return nil, cli.Usagef("--shuffle goes with --data: posted events are sent as they come")
 	case p.state == "":
 		return nil, cli.Usagef("--tasks goes with --state: a task that is started again would send its rows again")
 	}

@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
+	"net/http"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/panlearn/panlearn/internal/httpaccess"
 	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/internal/run/many"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/httpgateway"
 )
@@ -30,10 +35,65 @@ func PublishHTTP(ctx context.Context, c Config, h HTTPConfig) (summary device.Su
 	if err := h.Validate(c.StateDir); err != nil {
 		return summary, err
 	}
-	if !h.local() {
-		c.Logger.Warn("events come in clear from other machines, unless something in front of this gateway ends TLS", "http",
-			h.Listener.Addr().String())
+	h.warn(c.Logger)
+	return c.posted(ctx, h, func(ctx context.Context, handler http.Handler) error {
+		return obs.Serve(ctx, h.Listener, handler)
+	})
+}
+
+// PublishHTTPMany publishes what it is posted for each task of a list, as PublishMany does the rows of files: below
+// /v1/tasks/NAME/ it takes what PublishHTTP takes below /v1/. Each task has the bounds of h. That ctx ends is no
+// error. It closes the listeners.
+func PublishHTTPMany(ctx context.Context, c Config, h HTTPConfig, list many.List, ended func(TaskSummary)) error {
+	defer h.Listener.Close()
+	if err := h.Validate(c.StateDir); err != nil {
+		return err
 	}
+	h.warn(c.Logger)
+	router := &many.Router{Absent: "this gateway takes no events of this task: it is not on the list, has not begun, or has ended"}
+	group, working := errgroup.WithContext(ctx)
+	group.Go(func() error { return obs.Serve(working, h.Listener, router) })
+	group.Go(func() error {
+		return c.each(working, list, ended, "It waits for the task to be announced.", "It takes no more events.",
+			func(ctx context.Context, one Config) (device.Summary, error) {
+				name := string(one.Task)
+				return one.posted(ctx, h, func(ctx context.Context, handler http.Handler) error {
+					var answering sync.RWMutex // read by each request: the device outlives them
+					router.Put(name, below("/v1/tasks/"+name, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						if !answering.TryRLock() {
+							http.Error(w, router.Absent, http.StatusNotFound)
+							return
+						}
+						defer answering.RUnlock()
+						handler.ServeHTTP(w, r)
+					})))
+					<-ctx.Done()
+					router.Put(name, nil)
+					answering.Lock()
+					return nil
+				})
+			})
+	})
+	if err := group.Wait(); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// below serves at prefix/PATH what h serves at /v1/PATH.
+func below(prefix string, h http.Handler) http.Handler {
+	return http.StripPrefix(prefix, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		at := *r.URL
+		at.Path, at.RawPath = "/v1"+at.Path, ""
+		inner := r.Clone(r.Context())
+		inner.URL = &at
+		h.ServeHTTP(w, inner)
+	}))
+}
+
+// posted publishes what is posted to the handler that it gives to serve, which serves it until its context is done.
+func (c Config) posted(ctx context.Context, h HTTPConfig, serve func(context.Context, http.Handler) error) (
+	summary device.Summary, err error) {
 	var (
 		mu   sync.Mutex
 		show = c.Progress
@@ -65,7 +125,7 @@ func PublishHTTP(ctx context.Context, c Config, h HTTPConfig) (summary device.Su
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	served := make(chan error, 1)
-	go func() { served <- obs.Serve(serving, h.Listener, gateway.Handler()) }()
+	go func() { served <- serve(serving, gateway.Handler()) }()
 	c.Logger.Info("taking events", "http", h.Listener.Addr().String(), "token", !h.NoToken)
 	agreement, err := devices.Agreement(ctx)
 	if err == nil {
@@ -92,6 +152,14 @@ func PublishHTTP(ctx context.Context, c Config, h HTTPConfig) (summary device.Su
 		return summary, nil
 	}
 	return summary, err
+}
+
+// warn logs that others can read what is posted.
+func (h HTTPConfig) warn(log *slog.Logger) {
+	if !h.local() {
+		log.Warn("events come in clear from other machines, unless something in front of this gateway ends TLS", "http",
+			h.Listener.Addr().String())
+	}
 }
 
 // local reports whether the listener takes connections from this machine alone.

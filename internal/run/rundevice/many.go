@@ -34,6 +34,13 @@ type TaskSummary struct {
 // have in common: its Task and Spec are not used, and its Data and its issuer's URL name the task by Placeholder. ended
 // is told how the rows of a task ended that were all settled. It closes c.Metrics.
 func PublishMany(ctx context.Context, c Config, list many.List, ended func(TaskSummary)) error {
+	return c.each(ctx, list, ended, "It reads the task and its data.", "All its rows are settled.", Publish)
+}
+
+// each runs publish for each task of a list, with what all have in common and what is the task's own. starting and over
+// are of many.Config.
+func (c Config) each(ctx context.Context, list many.List, ended func(TaskSummary), starting, over string,
+	publish func(context.Context, Config) (device.Summary, error)) error {
 	if c.Metrics != nil {
 		defer c.Metrics.Close() // where nothing serves it yet
 	}
@@ -47,8 +54,7 @@ func PublishMany(ctx context.Context, c Config, list many.List, ended func(TaskS
 	defer conn.Close()
 	ofGrants := c.Grants
 	books := &books{dir: c.StateDir}
-	fleet := many.New(many.Config{List: list, Logger: c.Logger, Starting: "It reads the task and its data.",
-		Over: "All its rows are settled.",
+	fleet := many.New(many.Config{List: list, Logger: c.Logger, Starting: starting, Over: over,
 		Run: func(ctx context.Context, e many.Entry, seat *many.Seat) error {
 			one := c
 			one.Task, one.Spec, one.Logger = e.Name, e.Spec, c.Logger.With("task", e.Name)
@@ -59,13 +65,15 @@ func PublishMany(ctx context.Context, c Config, list many.List, ended func(TaskS
 				one.Grants = asks
 			}
 			var err error
-			if one.Source, err = filepath.Abs(one.Data); err != nil {
-				return err
+			if one.Data != "" {
+				if one.Source, err = filepath.Abs(one.Data); err != nil {
+					return err
+				}
 			}
 			if one.ledger, err = books.open(); err != nil {
 				return fmt.Errorf("--state: %w", err)
 			}
-			summary, err := Publish(ctx, one)
+			summary, err := publish(ctx, one)
 			if err != nil && ctx.Err() == nil {
 				books.drop(one.ledger) // it may have failed, and then answers nothing more
 			}

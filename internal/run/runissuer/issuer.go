@@ -10,8 +10,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -80,7 +78,7 @@ func RunMany(ctx context.Context, c Config, list many.List) error {
 	if err := c.reached(); err != nil {
 		return err
 	}
-	desks := &desks{of: map[string]http.Handler{}}
+	desks := &many.Router{Absent: "no issuer of this task serves here"}
 	fleet := many.New(many.Config{List: many.Only(list, func(e many.Entry) bool { return e.Spec.HasGrants() }),
 		Logger:   c.Logger,
 		Starting: "It reads its key and the list of people.",
@@ -96,8 +94,8 @@ func RunMany(ctx context.Context, c Config, list many.List) error {
 				return err
 			}
 			defer list.Close()
-			defer desks.put(name, nil)
-			desks.put(name, handler)
+			defer desks.Put(name, nil)
+			desks.Put(name, handler)
 			seat.Show(many.Shown{Handler: obs.Endpoints(seat.Registry, nil, list.Err, nil), Line: func() (string, bool) {
 				if err := list.Err(); err != nil {
 					return err.Error(), true
@@ -114,35 +112,6 @@ func RunMany(ctx context.Context, c Config, list many.List) error {
 	}
 	group.Go(func() error { return fleet.Serve(ctx, c.Metrics, "issuers", func() error { return nil }) })
 	return group.Wait()
-}
-
-// Desks serve the interface of each task that has an issuer.
-type desks struct {
-	mu sync.RWMutex
-	of map[string]http.Handler
-}
-
-// put sets the interface of a task; nil: it has none any more. Requests that are being answered go on.
-func (d *desks) put(task string, h http.Handler) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.of[task] = h; h == nil {
-		delete(d.of, task)
-	}
-}
-
-// ServeHTTP implements http.Handler.
-func (d *desks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	rest, is := strings.CutPrefix(r.URL.Path, "/v1/tasks/")
-	task, _, _ := strings.Cut(rest, "/")
-	d.mu.RLock()
-	h := d.of[task]
-	d.mu.RUnlock()
-	if !is || h == nil {
-		http.Error(w, "no issuer of this task serves here", http.StatusNotFound)
-		return
-	}
-	h.ServeHTTP(w, r)
 }
 
 // reached refuses an interface that others can reach without a certificate.

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	crand "crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -21,12 +23,15 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device/filestore"
 	"github.com/panlearn/panlearn/stream/device/participation"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A flooder sends to one task, as fast as the broker stores it, what a device may send: garbage, reports of other tasks as
-// they are and with bytes changed, and requests for places.
+// A flooder sends to one task, as fast as the broker stores it, what a device may send: garbage, reports of another task,
+// reports of this one with everything right but what is sealed, and requests for places.
 type flooder struct {
 	task   stream.Task
+	hash   stream.Hash // of its Task
 	other  stream.Task // whose reports it hears
 	mu     sync.Mutex
 	sample []byte // a report of another task
@@ -59,17 +64,19 @@ func (f *flooder) flood(ctx context.Context, url string, seed uint64) error {
 		}
 		m := nats.NewMsg(f.task.Report(round, attempt))
 		f.mu.Lock()
-		m.Data = bytes.Clone(f.sample)
+		m.Data = f.sample
 		f.mu.Unlock()
 		switch {
-		case i%4 == 0 || m.Data == nil:
+		case i%8 == 0 || m.Data == nil:
 			m.Data = make([]byte, rng.IntN(400))
-		case i%4 == 1:
-			m.Data[rng.IntN(len(m.Data))] ^= byte(1 + rng.IntN(255))
-		case i%4 == 2:
+		case i%2 == 1:
+			if m.Data, err = f.forged(m.Data); err != nil {
+				return err
+			}
+		case i%8 == 2:
 			m.Subject, m.Reply = f.task.Place(round, attempt), conn.NewInbox()
 		}
-		if i%64 == 0 { // the broker stores it, or says that the queue is full: what it cannot store at all floods nobody
+		if i%256 == 0 { // the broker stores it, or says that the queue is full: what it cannot store at all floods nobody
 			if _, err = conn.RequestMsg(m, patience); errors.Is(err, nats.ErrNoResponders) {
 				err = nil // there is no stream yet
 			}
@@ -84,11 +91,47 @@ func (f *flooder) flood(ctx context.Context, url string, seed uint64) error {
 	return nil
 }
 
-// refused returns how many messages of a task the stage has examined and not counted.
-func (c *crowd) refused(process int, task stream.Task) (n float64) {
+// forged makes a report of another task one of this task, which nobody can open.
+func (f *flooder) forged(other []byte) ([]byte, error) {
+	r := new(wire.Report)
+	if err := stream.ReadReport(other, r); err != nil {
+		return nil, err
+	}
+	r.TaskHash = f.hash[:]
+	for _, id := range r.Ids {
+		_, _ = crand.Read(id) // never fails
+	}
+	_, _ = crand.Read(r.Ciphertext)
+	return stream.Marshal(r)
+}
+
+// hashOf returns the hash of a task that is announced.
+func (c *crowd) hashOf(ctx context.Context, url string, task stream.Task) stream.Hash {
+	c.t.Helper()
+	conn, err := natsjs.Connect(natsjs.ConnectConfig{URL: url, Log: slog.New(slog.DiscardHandler)})
+	c.must(err)
+	defer conn.Close()
+	for {
+		m, err := conn.Get(ctx, task.Task())
+		var signed wire.Signed
+		if err == nil {
+			c.must(stream.Unmarshal(m.Data, &signed))
+			return stream.HashOf(signed.Body)
+		}
+		if ctx.Err() != nil {
+			c.t.Fatal(err)
+		}
+		c.pass(100)
+	}
+}
+
+// refused returns how many messages of a task the stage has examined and not counted, and how many of these did not open.
+func (c *crowd) refused(process int, task stream.Task) (n, sealed float64) {
 	c.t.Helper()
 	resp, err := http.Get("http://" + c.at[process] + "/metrics")
-	c.must(err)
+	if err != nil {
+		return 0, 0 // it does not listen yet
+	}
 	defer resp.Body.Close()
 	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
 		line, outcome := lines.Text(), 0.0
@@ -96,10 +139,12 @@ func (c *crowd) refused(process int, task stream.Task) (n float64) {
 			!strings.Contains(line, `outcome="accepted"`) {
 			_, err := fmt.Sscan(line[strings.LastIndex(line, " ")+1:], &outcome)
 			c.must(err)
-			n += outcome
+			if n += outcome; strings.Contains(line, `outcome="undecryptable"`) {
+				sealed = outcome
+			}
 		}
 	}
-	return n
+	return n, sealed
 }
 
 // outcomes returns how many rows of a task the publisher knows to be counted, and how many it knows not to be.
@@ -125,7 +170,7 @@ func (c *crowd) outcomes(i int) (is map[participation.State]uint64) {
 // reports, and until the nineteen others have ended. Each of these releases all its rounds, counts all whom its publisher
 // was told of, and leaves nobody in doubt; and when the flood is over, so does the flooded one.
 func TestFloodedTask(t *testing.T) {
-	const tasks, flooders = 20, 2
+	const tasks, flooders = 20, 4
 	c := &crowd{t: t, dir: t.TempDir(), alive: map[int]bool{}, cut: map[int]bool{}}
 	c.must(os.Mkdir(c.path("tasks"), 0o700))
 	c.must(os.WriteFile(c.path("rows.libsvm"), crowdOfRows(), 0o600))
@@ -134,10 +179,11 @@ func TestFloodedTask(t *testing.T) {
 		"--report-bytes", "4194304")
 	c.serve(broker.URL(), "stage", programs.Ingest, "shuffle", "--identity", c.path("stage.key"), "--state", c.path("marks"))
 	c.serve(broker.URL(), "publisher", programs.Ingest, "publish", "--data", c.path("rows-{task}.libsvm"), "--state", c.path("devices"))
-	for range tasks {
+	for range tasks + 1 {
 		c.add()
 	}
-	c.must(os.Remove(c.rows(0))) // nobody reports to it yet
+	c.must(os.Remove(c.rows(0)))     // nobody reports to it yet
+	c.must(os.Remove(c.rows(tasks))) // of this one the flooder hears a report, and no more is wanted of it
 	for _, p := range c.server[:2] {
 		c.must(p.Start())
 	}
@@ -151,7 +197,7 @@ func TestFloodedTask(t *testing.T) {
 			c.pass(100)
 		}
 	}
-	f := &flooder{task: "t0", other: "t1"}
+	f := &flooder{task: "t0", hash: c.hashOf(ctx, broker.URL(), "t0"), other: stream.Task(fmt.Sprint("t", tasks))}
 	flooding, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -163,8 +209,16 @@ func TestFloodedTask(t *testing.T) {
 			}
 		})
 	}
-	wait("the stage examines the flood", func() bool { return c.answers(1) && c.refused(1, "t0") > 1000 })
-	before, already := c.refused(1, "t0"), f.sent.Load()
+	heard := programs.Process(t, "heard", programs.Ingest, "publish", "--task", string(f.other), "--format", "libsvm", "--nats", broker.URL(),
+		"--data", c.path("rows.libsvm"), "--state", c.path("heard"))
+	c.must(heard.Start())
+	examined := func() float64 { n, _ := c.refused(1, "t0"); return n }
+	wait("the stage opens forged reports", func() bool {
+		_, sealed := c.refused(1, "t0")
+		return sealed > 100
+	})
+	before, already := examined(), f.sent.Load()
+	_, opened := c.refused(1, "t0")
 	begun := time.Now()
 	c.must(c.server[2].Start())
 	ended := func(i int) bool {
@@ -178,7 +232,9 @@ func TestFloodedTask(t *testing.T) {
 		}
 		return quiet == tasks
 	})
-	took, sent, examined := time.Since(begun), f.sent.Load()-already, c.refused(1, "t0")-before
+	took, sent, looked := time.Since(begun), f.sent.Load()-already, examined()-before
+	_, sealed := c.refused(1, "t0")
+	sealed -= opened
 	if s, ok := c.status(0); !ok || s.Ended || s.Users != 0 {
 		t.Errorf("the flooded task: %+v, with nobody who reported", s)
 	}
@@ -206,9 +262,9 @@ func TestFloodedTask(t *testing.T) {
 			t.Errorf("t%d: %d steps and %d users; the publisher knows of %v; want 4 steps, and the same users", i, s.Steps, s.Users, is)
 		}
 	}
-	if examined == 0 || sent == 0 {
-		t.Errorf("while the others reported, %d messages of the flood were sent and %.0f examined", sent, examined)
+	if looked == 0 || sent == 0 {
+		t.Errorf("while the others reported, %d messages of the flood were sent and %.0f examined", sent, looked)
 	}
-	fmt.Printf("MEASURED a flood of one task: %d messages sent, %.0f examined while 19 others ended in %v\n", sent, examined,
-		took.Round(100*time.Millisecond))
+	fmt.Printf("MEASURED a flood of one task: %d messages sent, %.0f examined and %.0f of them opened in vain while 19 others ended in %v\n", sent,
+		looked, sealed, took.Round(100*time.Millisecond))
 }

@@ -74,12 +74,6 @@ func (c *crowd) serve(url, name, program string, args ...string) {
 	c.at = append(c.at, at)
 }
 
-// answers reports whether a process answers at its endpoints.
-func (c *crowd) answers(process int) bool {
-	goroutines, _, _ := c.holds(process)
-	return goroutines > 0
-}
-
 // add declares one task more, with rows of its own for the publisher.
 func (c *crowd) add() {
 	c.t.Helper()
