@@ -81,9 +81,9 @@ under the name that MNIST uses.
 
 On a terminal two lines show the progress and what publish waits for; elsewhere the log
 gets a line at most every ten seconds. If the input has ended and a round lacks users, it
-prints how many. If nothing happens for --patience after the end of the input, it ends
-with exit code 75. What was sent stays charged in --state, and the same command learns the
-outcome later. Standard input is waited for, however long it is silent.
+prints how many. If it makes no progress for --patience, it ends with exit code 75. What
+was sent stays charged in --state, and the same command learns the outcome later. Standard
+input is waited for, however long it is silent: there --patience counts from its end.
 
 publish does not trust the task's plan. It computes the epsilon again itself, and a task
 that the policy does not allow gets nothing (exit code 3). A row that does not fit the

@@ -75,9 +75,9 @@ another.
 fit may be killed at any moment: the same command continues where it stopped. A state
 folder belongs to one fit. After that has ended, another fit in the same folder is
 refused, because it would be charged in addition; several folders of the same rows add up.
-snapshot, status and ledger work on the folder, also while fit runs. Everything in the
-folder is released, except what belongs to the rows that are being read. Nothing of a row
-is ever in it without noise.
+snapshot, status and ledger work on the folder, also while fit runs. Epsilon also holds
+against readers of the folder: rows stay in memory, and nothing of a row is in the folder
+without noise.
 
 --holdout and --test measure the model. These figures and the training loss are computed
 from the rows without noise: they are for people who may see the rows. -o writes the model

@@ -128,7 +128,7 @@ If a round is announced, finish waits for its batch and applies it, because the 
 users have been asked. With --now the round is given up unless its batch is there. A round
 that is given up stays charged in the ledger. On a task that has already ended, finish
 does nothing: exit code 0. If you interrupt finish while it waits, a running learner still
-ends the task after the round.`,
+ends the task after the round. If the learner stops before that, run finish again.`,
 		Example: `  learner finish --state /var/lib/panlearn/a9a
   learner finish --state /var/lib/panlearn/a9a --now --nats nats://broker:4222 --json`,
 		Args: cobra.NoArgs,

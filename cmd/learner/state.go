@@ -340,7 +340,7 @@ type whichFlags struct {
 func (f *whichFlags) Flags(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.round, "round", 0, "the model after `ROUND`, if it is kept")
 	flags.StringVar(&f.at, "at", "",
-		"the newest kept model that was current at `TIME`: RFC 3339, a date, or \"24h ago\"")
+		"the newest kept model that was released by `TIME`: RFC 3339, a date, or \"24h ago\"")
 }
 
 func (f *whichFlags) question(flags *pflag.FlagSet) (statedir.Question, error) {

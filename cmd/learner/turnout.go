@@ -61,8 +61,8 @@ type siloBound struct {
 	WithoutSpread       *float64 `json:"without_spread"` // where silos may differ as far as gradients can
 }
 
-// A planTurnouts bounds the risk of rounds in which not everybody takes part, or adds less noise than planned, if a
-// flag asks for it.
+// A planTurnouts bounds the risk of rounds in which not everybody takes part, or silos have other numbers of rows than
+// planned, if a flag asks for it.
 type planTurnouts struct {
 	// Present is the bound where each report of a round comes by chance.
 	Present *present `json:"present,omitempty"`
