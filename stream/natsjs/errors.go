@@ -192,7 +192,7 @@ func explain(err error) error {
 	case codeAccountResources:
 		fix = "the account may keep no more: raise its JetStream limits, or remove tasks that have ended (learner remove)"
 	case codeInsufficientStorage, codeInsufficientMemory:
-		fix = "raise the server's JetStream limits (max_file_store, max_memory_store) or ask for fewer report bytes"
+		fix = "raise the server's JetStream limits (max_file_store, max_memory_store), remove tasks that have ended (learner remove), or ask for fewer report bytes"
 	case codeNoMetaLeader, codeIncomplete, codeNotLeader, codeStreamOffline, codeConsumerOffline:
 		return fmt.Errorf("%w (%w)", ErrUnavailable, err)
 	case codeNoPeers:

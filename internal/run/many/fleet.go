@@ -147,9 +147,6 @@ type ending struct {
 	err error
 }
 
-// errEmpty ends no task: the list of a folder that is no longer mounted is empty, too.
-var errEmpty = errors.New("it is empty, as if the folder were not mounted: to end the last task, stop the process")
-
 // New returns a fleet.
 func New(c Config) *Fleet {
 	c.Every = cmp.Or(c.Every, defaultEvery)
@@ -196,9 +193,6 @@ func (f *Fleet) follow(ctx context.Context, running *sync.WaitGroup) {
 	entries, faults, err := f.config.List.Tasks()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err == nil && len(entries)+len(faults) == 0 && f.busy() {
-		err = errEmpty
-	}
 	if f.say(err); err != nil {
 		return // the members that run go on
 	}
@@ -239,16 +233,6 @@ func (f *Fleet) follow(ctx context.Context, running *sync.WaitGroup) {
 			delete(f.changed, name)
 		}
 	}
-}
-
-// busy returns whether a task runs, or waits to be started again.
-func (f *Fleet) busy() bool {
-	for _, m := range f.members {
-		if m.cancel != nil || m.state == Waiting {
-			return true
-		}
-	}
-	return false
 }
 
 // differs notes whether the file of a running task was changed.

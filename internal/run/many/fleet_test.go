@@ -164,19 +164,19 @@ func TestFollowsTheList(t *testing.T) {
 func TestStopsSlowly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := new(board)
-		list.set("ads", "churn")
+		list.set("churn")
 		f, r := running(t, list, map[stream.Task]func(context.Context, *Seat) error{"churn": func(ctx context.Context, _ *Seat) error {
 			<-ctx.Done()
 			time.Sleep(10 * time.Second)
 			return ctx.Err()
 		}})
 		time.Sleep(5 * time.Second)
-		list.set("ads")
+		list.set()
 		time.Sleep(5 * time.Second)
 		if s, line := f.state("churn"); s != Ended || !strings.Contains(line, "stops") {
 			t.Errorf("%s: %s", s, line)
 		}
-		list.set("ads", "churn")
+		list.set("churn")
 		time.Sleep(time.Minute)
 		if starts, live := r.count("churn"); starts != 2 || live != 1 {
 			t.Errorf("%d starts, %d live", starts, live)

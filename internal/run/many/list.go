@@ -53,10 +53,13 @@ var extensions = []string{".yaml", ".yml"}
 
 // A Folder is a List of the task files in a folder: those that end in .yaml or .yml, not below it, and not those that
 // begin with a dot. Files are read again when they change; the entry of one whose new text is no task stays what it
-// was, and is a fault. Of two files of one task the first in the order of names counts. It is for one goroutine.
+// was, and is a fault. Of two files of one task the first in the order of names counts. An empty folder that is not the
+// one in which there were files is an error, because a folder that is no longer mounted looks like that. It is for one
+// goroutine.
 type Folder struct {
 	dir  string
 	read map[string]*reading
+	last os.FileInfo // of the folder that had the files of read
 }
 
 // A reading holds the newest look at a file, and the task that it was last.
@@ -112,6 +115,14 @@ func (f *Folder) Tasks() (entries []Entry, faults []Fault, err error) {
 		of[now.Name] = path
 		entries = append(entries, *now)
 	}
+	info, err := os.Stat(f.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(seen) == 0 && len(f.read) > 0 && !os.SameFile(f.last, info) {
+		return nil, nil, fmt.Errorf("%s is empty and another folder than before: is it mounted?", f.dir)
+	}
+	f.last = info
 	for path := range f.read {
 		if !seen[path] {
 			delete(f.read, path)

@@ -4,6 +4,7 @@ package many
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -89,7 +90,7 @@ func TestManyFiles(t *testing.T) {
 }
 
 // TestFolderAway: the tasks of a folder that is removed, or replaced by a file, go on; when it is back they were never
-// stopped, and what it holds more is started. The same holds for a folder that becomes empty.
+// stopped, and what it holds more is started. The same holds where another folder, an empty one, is in its place.
 func TestFolderAway(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tasks")
 	put := func(names ...string) {
@@ -112,7 +113,7 @@ func TestFolderAway(t *testing.T) {
 	var members sync.WaitGroup
 	look := func() { f.follow(ctx, &members) }
 	look()
-	if err := os.Remove(filepath.Join(dir, "ads.yaml")); err != nil {
+	if err := errors.Join(os.Rename(dir, dir+".mounted"), os.Mkdir(dir, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	look() // as if the folder were no longer mounted
