@@ -241,7 +241,7 @@ var laterMutants = []mutant{
 		name: "a silo draws for each row what its policy asks for all", file: "stream/device/consent/own.go", pkg: "stream/device",
 		tests: "TestSilosThatHideThemselves",
 		edits: []edit{
-			{"	if trials, err = a.hideSilo(trials); err != nil {", "	if _, err = a.hideSilo(trials); err != nil {"},
+			{"	if trials, err = s.hide(trials); err != nil {", "	if _, err = s.hide(trials); err != nil {"},
 		},
 	},
 	{

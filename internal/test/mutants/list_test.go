@@ -188,7 +188,7 @@ var noiseMutants = []mutant{
 	{
 		name: "a silo does not say how many units it has", file: "stream/device/consent/own.go", pkg: "stream/device", tests: "TestAllRowsInEveryRound",
 		edits: []edit{
-			{"own, err := a.trialsWithin(of, units, b)", "own, err := a.trialsWithin(of, max(1, of[0].Units), b)"},
+			{"own, err := s.within(of, b)", "own, err := ownSilo{s.Agreement, max(1, of[0].Units)}.within(of, b)"},
 		},
 	},
 	{

@@ -52,14 +52,15 @@ func (a *Agreement) Own(units uint64) (*Agreement, error) {
 	case !a.Final:
 		return a.Kept(units, a.Trials())
 	}
-	trials, err := a.ownTrials(units)
+	s := ownSilo{a, units}
+	trials, err := s.trials()
 	if err != nil {
 		return nil, err
 	}
-	if a.crowded(trials) {
-		return nil, a.refuseSize(units)
+	if s.crowded(trials) {
+		return nil, s.refuse()
 	}
-	if trials, err = a.hideSilo(trials); err != nil {
+	if trials, err = s.hide(trials); err != nil {
 		return nil, err
 	}
 	return a.Kept(units, trials)
@@ -151,23 +152,30 @@ func (a *Agreement) charged(at manifest.Place) ([]accounting.Release, error) {
 	return releases, nil
 }
 
-// ownTrials returns, for each phase, trials with which reports about so many units stay within both budgets: this
+// An ownSilo looks for the trials with which a silo hides by itself what it reports, about so many units, under an
+// agreement.
+type ownSilo struct {
+	*Agreement
+	units uint64
+}
+
+// trials returns, for each phase, trials with which reports about so many units stay within both budgets: this
 // device's limit and the plan's own.
-func (a *Agreement) ownTrials(units uint64) ([]uint64, error) {
-	trials, plan := a.Trials(), a.Task.Plan
-	limit, _ := a.limit()
+func (s ownSilo) trials() ([]uint64, error) {
+	trials, plan := s.Trials(), s.Task.Plan
+	limit, _ := s.limit()
 	for i, f := range plan.Phases {
 		if f.Again {
 			continue
 		}
-		of, said, err := manifest.Costliest(plan, i).OwnBudget(a.accountant)
+		of, said, err := manifest.Costliest(plan, i).OwnBudget(s.accountant)
 		if err != nil {
 			return nil, refuseCost(i, err)
 		}
-		for k, b := range []accounting.Budget{{Epsilon: limit, Delta: a.Delta}, said} {
-			own, err := a.trialsWithin(of, units, b)
+		for k, b := range []accounting.Budget{{Epsilon: limit, Delta: s.Delta}, said} {
+			own, err := s.within(of, b)
 			if err != nil {
-				return nil, Refuse(a.ofSilo(), units, "more, or a larger max_epsilon: %v", err)
+				return nil, Refuse(s.ofSilo(), s.units, "more, or a larger max_epsilon: %v", err)
 			}
 			for j, n := range own {
 				if trials[i+j] = max(n, trials[i+j]); k == 0 {
@@ -179,11 +187,11 @@ func (a *Agreement) ownTrials(units uint64) ([]uint64, error) {
 	return trials, nil
 }
 
-// trialsWithin returns the fewest even trials of the releases of a stint that keep within a budget. For as many units
+// within returns the fewest even trials of the releases of a stint that keep within a budget. For as many units
 // as planned these are the planned trials, if they suffice.
-func (a *Agreement) trialsWithin(of []accounting.Release, units uint64, b accounting.Budget) ([]uint64, error) {
-	if units == max(1, of[0].Units) {
-		g, err := a.accountant.RepeatedWithin(1, [][]accounting.Release{of}, b)
+func (s ownSilo) within(of []accounting.Release, b accounting.Budget) ([]uint64, error) {
+	if s.units == max(1, of[0].Units) {
+		g, err := s.accountant.RepeatedWithin(1, [][]accounting.Release{of}, b)
 		if err == nil && g.Epsilon <= b.Epsilon*(1+tolerance) {
 			trials := make([]uint64, len(of))
 			for i, r := range of {
@@ -192,20 +200,20 @@ func (a *Agreement) trialsWithin(of []accounting.Release, units uint64, b accoun
 			return trials, nil
 		}
 	}
-	return a.accountant.OwnTrials(of, units, b)
+	return s.accountant.OwnTrials(of, s.units, b)
 }
 
 // room returns the largest even number of trials that a report in the phase has room for: the plan's, or as many as
 // fit its window.
-func (a *Agreement) room(phase int) uint64 {
-	p := a.Phases[phase].Params
+func (s ownSilo) room(phase int) uint64 {
+	p := s.Phases[phase].Params
 	return max(uint64(p.Trials), p.Room())
 }
 
 // crowded reports whether the trials of some phase do not fit its window.
-func (a *Agreement) crowded(trials []uint64) bool {
+func (s ownSilo) crowded(trials []uint64) bool {
 	for i, b := range trials {
-		if b > a.room(i) {
+		if b > s.room(i) {
 			return true
 		}
 	}
@@ -218,30 +226,30 @@ const mostProx = 1 << 30
 // mostUnits bounds the units that are looked for.
 const mostUnits = 1 << 40
 
-// refuseSize refuses a silo whose trials no window has room for, and names the units, or the epsilon, that would do.
-func (a *Agreement) refuseSize(units uint64) error {
-	limit, source := a.limit()
-	if a.Whole() {
+// refuse refuses a silo whose trials no window has room for, and names the units, or the epsilon, that would do.
+func (s ownSilo) refuse() error {
+	limit, source := s.limit()
+	if s.Whole() {
 		fits := func(units uint64) bool {
-			trials, err := a.ownTrials(units)
-			return err == nil && !a.crowded(trials)
+			trials, err := ownSilo{s.Agreement, units}.trials()
+			return err == nil && !s.crowded(trials)
 		}
-		most := units
+		most := s.units
 		for most < mostUnits && !fits(most) {
 			most *= 2
 		}
-		rows := units + uint64(sort.Search(int(most-units), func(n int) bool { return fits(units + uint64(n)) }))
+		rows := s.units + uint64(sort.Search(int(most-s.units), func(n int) bool { return fits(s.units + uint64(n)) }))
 		if most < mostUnits {
-			return Refuse(a.ofSilo(), units,
+			return Refuse(s.ofSilo(), s.units,
 				"at least %d for epsilon %v, %s: the reports of the task have no room for the noise that fewer need",
 				rows, limit, source)
 		}
 	}
-	full := a.Trials()
+	full := s.Trials()
 	for i := range full {
-		full[i] = a.room(i)
+		full[i] = s.room(i)
 	}
-	of, err := a.sized(units, full)
+	of, err := s.sized(s.units, full)
 	if err != nil {
 		return err
 	}

@@ -35,18 +35,18 @@ func (a *Agreement) asOne(trials []uint64) ([]accounting.Release, error) {
 	return of, err
 }
 
-// hideSilo returns trials, no fewer than those given, with which all rows of the silo together cost no more than the
+// hide returns trials, no fewer than those given, with which all rows of the silo together cost no more than the
 // policy allows.
-func (a *Agreement) hideSilo(trials []uint64) ([]uint64, error) {
-	if a.policy.MaxSiloEpsilon == 0 || a.compareWhole(trials) == nil {
+func (s ownSilo) hide(trials []uint64) ([]uint64, error) {
+	if s.policy.MaxSiloEpsilon == 0 || s.compareWhole(trials) == nil {
 		return trials, nil
 	}
-	of, err := a.asOne(a.Trials())
+	of, err := s.asOne(s.Trials())
 	if err != nil {
 		return nil, refuseCost(0, err)
 	}
-	limit := accounting.Budget{Epsilon: a.policy.MaxSiloEpsilon, Delta: a.Delta}
-	own, err := a.accountant.OwnTrials(of, 1, limit)
+	limit := accounting.Budget{Epsilon: s.policy.MaxSiloEpsilon, Delta: s.Delta}
+	own, err := s.accountant.OwnTrials(of, 1, limit)
 	if err != nil {
 		return nil, Refuse("max_silo_epsilon", limit.Epsilon, "more: %v", err)
 	}
@@ -54,17 +54,17 @@ func (a *Agreement) hideSilo(trials []uint64) ([]uint64, error) {
 	for i, n := range own {
 		out[i] = max(n, out[i])
 	}
-	if !a.crowded(out) {
+	if !s.crowded(out) {
 		return out, nil
 	}
-	full := a.Trials()
+	full := s.Trials()
 	for i := range full {
-		full[i] = a.room(i)
+		full[i] = s.room(i)
 	}
-	if of, err = a.asOne(full); err != nil {
+	if of, err = s.asOne(full); err != nil {
 		return nil, refuseCost(0, err)
 	}
-	g, err := a.accountant.RepeatedEpsilon(1, [][]accounting.Release{of}, a.Delta)
+	g, err := s.accountant.RepeatedEpsilon(1, [][]accounting.Release{of}, s.Delta)
 	if err != nil {
 		return nil, refuseCost(0, err)
 	}
