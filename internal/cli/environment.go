@@ -15,8 +15,8 @@ var Flags = strings.Fields(`
 	from g gap gateway-token helper-key holdout honest-fraction host http http-cert http-key http-no-token http-rate http-token http-waiting hub identity
 	in-order inbox-prefix issuer issuer-key issuer-token json jwt-audience jwt-issuer jwt-key label leaf-listen learner-key lease line listen live log-format log-level loss max-bits max-block-rows
 	metrics minimizer model nats nats-wait newest nkey no-public-labels no-public-trees noise now origin out output p
-	patience per-address person-header plot policy pprof present profile public publishers relay relay-ca relay-token replicas report-bytes
-	reports role round rounds-per-user route seal seed seeds server set shuffle silo-rows slack solver split stage-http stage-key state
+	patience per-address person-header plot policy pprof present profile public publishers ready relay relay-ca relay-token replicas
+	report-bytes reports role round rounds-per-user route seal seed seeds server set shuffle silo-rows slack solver split stage-http stage-key state
 	sweep-users task task-file tasks test threshold tls-ca tls-cert tls-key trials trust truth truth-norm units users waiting
 	workers`)
 
