@@ -218,7 +218,8 @@ const mostProx = 1 << 30
 // mostUnits bounds the units that are looked for.
 const mostUnits = 1 << 40
 
-// refuseSize refuses a silo whose trials no window has room for, and names the units, or the epsilon, that would do.
+// refuseSize refuses a silo with more trials than any window has room for. The error names the units, or the epsilon,
+// that would be accepted.
 func (a *Agreement) refuseSize(units uint64) error {
 	limit, source := a.limit()
 	if a.Whole() {
