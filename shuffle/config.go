@@ -21,15 +21,15 @@ type Config struct {
 	// Cohort is n, the number of users at which the mixer is full, at least 1.
 	Cohort uint64
 	// Planned is the number of users that the noise of the round is planned for, at least Cohort: the noise of missing
-	// users is added when the mixer closes. 0 stands for Cohort.
+	// users is added when the mixer closes. 0 means Cohort.
 	Planned uint64
 	// Minimum is the number of users below which nothing is released, in [1, Cohort].
 	Minimum uint64
 	// MaxBundle is the largest number of users in one bundle; 0 means 1. The cohort can exceed Cohort by MaxBundle-1.
 	MaxBundle uint64
 	// SideBySide is the number of reports that lie side by side in one, each in as many coordinates of its own, as an
-	// audit runs many rounds in one mixer. 0 stands for 1, and is the only right value in production: a device's report
-	// would be checked in parts.
+	// audit runs many rounds in one mixer. 0 means 1. Leave it 0 in production: otherwise a device's report would be
+	// checked in parts.
 	SideBySide int
 	// Entropy makes a fresh generator, whenever one is needed. nil means randomizer.NewEntropy and is the only right
 	// value in production: a generator that can be made again reveals the floors.

@@ -62,8 +62,8 @@ func (s *idSet) add(ids []ReportID) bool {
 	return true
 }
 
-// touch reads where the ids of a bundle belong. These reads do not wait for one another, as those of insert do: of a
-// table that no cache holds, several slots come from memory at a time.
+// touch reads where the ids of a bundle belong. These reads do not wait for one another, as the reads of insert do: if
+// the table is in no cache, several slots are read from memory at a time.
 func (s *idSet) touch(ids []ReportID) {
 	if len(ids) == 1 {
 		return

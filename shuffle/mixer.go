@@ -138,8 +138,8 @@ type Release struct {
 	Rejects Rejects
 }
 
-// Close tops the noise up to that of the planned cohort, adds the back floor, returns the release and erases the mixer.
-// Below the minimum it returns errCohortTooSmall and changes nothing.
+// Close tops the noise up to the planned cohort's, adds the back floor, returns the release and erases the mixer. Below
+// the minimum it returns errCohortTooSmall and changes nothing.
 func (m *Mixer) Close() (Release, error) {
 	if m.totals == nil {
 		return Release{}, fmt.Errorf("close: %w", errClosed)

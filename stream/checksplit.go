@@ -24,8 +24,8 @@ func pair(m paired) error {
 	return errors.Join(length("open_hash", m.GetOpenHash(), HashSize), length("join_hash", m.GetJoinHash(), HashSize))
 }
 
-// pairOrNone checks that both hashes are there or neither is. Which of them the task asks for is a question for
-// manifest.CheckAttempt.
+// pairOrNone checks that both hashes are there or neither is. manifest.CheckAttempt checks which of the two the task
+// requires.
 func pairOrNone(m paired) error {
 	if len(m.GetOpenHash()) == 0 && len(m.GetJoinHash()) == 0 {
 		return nil

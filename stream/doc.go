@@ -8,13 +8,13 @@
 // adapters implement them, natsjs (JetStream) and memory, and one contract suite, streamtest, holds both to it.
 //
 // Where it is: subject.go names what is put where, check.go and checkplan.go are [Check], codec.go the canonical
-// encoding, readreport.go reads a report in one pass, port.go has the ports, joining.go says when a device joins a
-// round for which more wait than it takes, trouble.go which failures are worth a warning. Whether a round follows its
-// plan is a question to package manifest.
+// encoding, readreport.go reads a report in one pass, port.go has the ports, joining.go decides when a device joins a
+// round that takes fewer than wait, trouble.go which failures are worth a warning. Package manifest checks whether a
+// round follows its plan.
 //
 // What every caller owes:
 //
-//  1. Put once, then believe what is there: [PutOnce] says whether our bytes stand, and only that decides.
+//  1. Put once, then believe what is there: [PutOnce] reports whether the broker has our bytes, and only that decides.
 //  2. Never let a not-found read decide anything; a lagging replica may have answered.
 //  3. Treat an acknowledgement that did not come as unknown, never as "not stored".
 //  4. Check version, task hash and subject of all that is read: [CheckSubject].

@@ -9,7 +9,7 @@ import (
 const (
 	minDoubling  = 250 * time.Millisecond
 	maxDoubling  = 30 * time.Second
-	freeDoubling = time.Second // where a round has no deadline: longer than a device is slow to hear
+	freeDoubling = time.Second // where a round has no deadline: longer than a wake takes to reach a slow device
 	workDoubling = 16          // times what a stage needs for a cohort, where half of the deadline leaves the time
 	holds        = 4           // the part of a doubling for which the share stays as it is announced
 	mostDoubling = time.Hour
@@ -45,8 +45,8 @@ func RampOf(probability, doublingMs uint32) Ramp {
 }
 
 // NewRamp returns a ramp that begins with a share of the devices that wait; 1 and more is everybody. work is the time
-// that the stage takes to open the reports of a cohort: a share that doubles meanwhile would ask for more reports
-// before anybody hears that these are enough. All devices may join before half of the deadline is over, or after some
+// that the stage takes to open the reports of a cohort: a share that doubles meanwhile would invite more reports before
+// any device learns that these are enough. All devices may join before half of the deadline is over, or after some
 // minutes if there is none. If the stage works for so long that the share would grow meanwhile, the share stays as
 // announced until the stage is done, for a quarter of the deadline or of a minute at most: a user who joins a full
 // round pays for nothing, and a round that fills late costs nobody anything.
@@ -64,8 +64,8 @@ func NewRamp(share float64, work, deadline time.Duration) Ramp {
 	return r
 }
 
-// AskRamp returns the ramp of an attempt with places: a share of the devices asks at once, and twice as many after each
-// second, for asking costs nothing.
+// AskRamp returns the ramp of an attempt with places: a share of the devices requests places at once, and twice as many
+// after each second, because a request costs nothing.
 func AskRamp(share float64) Ramp {
 	r := Ramp{Doubling: freeDoubling}
 	if share < 1 {

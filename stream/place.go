@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A PlaceRequest asks for places in an attempt, before anybody is charged to it. It says nothing of events, and has no
-// value that a report has: who sees both cannot tell which belong together by their bytes.
+// A PlaceRequest requests places in an attempt, before anybody is charged for it. It contains nothing about events, and
+// no value that a report has: their bytes do not reveal which request and report belong together.
 //
 // Bytes, 22:
 //
@@ -35,14 +35,14 @@ type PlaceAnswer struct {
 	ID      [16]byte
 	Verdict PlaceVerdict
 	Users   uint32        // granted, at most those asked for
-	Time    time.Duration // PlaceGranted: how long the places are kept; PlaceWait: after what time to ask again
+	Time    time.Duration // PlaceGranted: how long the places are kept; PlaceWait: after what time to repeat the request
 }
 
 // A PlaceVerdict is the answer to a request for places.
 type PlaceVerdict byte
 
-// PlaceGranted: some users may join, for a time. PlaceWait: ask again after a time. PlaceOver: the attempt takes nobody
-// any more.
+// PlaceGranted: some users may join, for a time. PlaceWait: repeat the request after a time. PlaceOver: the attempt
+// takes nobody any more.
 const (
 	PlaceGranted PlaceVerdict = iota + 1
 	PlaceWait

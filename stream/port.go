@@ -41,7 +41,7 @@ type Reader interface {
 	// Get reads the message on a subject, or ErrNotFound.
 	Get(ctx context.Context, subject string) (Message, error)
 
-	// Latest reads the newest message whose subject matches a pattern of Task: a hint, never a decision.
+	// Latest reads the newest message on the subjects that match a pattern of Task: a hint, never a decision.
 	Latest(ctx context.Context, pattern string) (Message, error)
 
 	// Watch returns a channel of what is written on a task's Rounds, Attempts and Joins streams, as the broker sends it.
@@ -54,18 +54,18 @@ type Reader interface {
 type Records interface {
 	Reader
 
-	// PutOnce writes data on a subject that must be empty and then returns what stands there: after a
-	// conflict, a duplicate or a lost acknowledgement it reads back. An error means that nothing is known;
-	// calling again with the same bytes is always safe.
+	// PutOnce writes data on a subject that must be empty and returns the record that is there afterwards: after a
+	// conflict, a duplicate or a lost acknowledgement it reads back. An error means that nothing is known; calling again
+	// with the same bytes is always safe.
 	PutOnce(ctx context.Context, subject string, data []byte) (PutResult, error)
 
-	// Swap overwrites a subject whose last sequence is expected (0: empty) and returns the new sequence, or
-	// ErrConflict. Only the Leases stream takes it.
+	// Swap overwrites a subject if its last sequence is expected (0: empty). It returns the new sequence, or ErrConflict.
+	// Only the Leases stream takes it.
 	Swap(ctx context.Context, subject string, expected uint64, data []byte) (uint64, error)
 }
 
-// A Spreader is an adapter whose reconnections can be spread: each try to connect again waits for a time that is drawn
-// below the given one. Zero is the adapter's own jitter.
+// A Spreader is an adapter that can spread its reconnections: each try to connect again waits for a random time below
+// the given one. Zero means the adapter's own jitter.
 type Spreader interface {
 	Spread(over time.Duration)
 }
@@ -139,7 +139,7 @@ type ReportWriter interface {
 	Publish(ctx context.Context, reports []Outgoing) ([]Ack, error)
 }
 
-// A PlaceAsker asks the stage for places in an attempt: the device's end.
+// A PlaceAsker requests places in an attempt from the stage: the device's end.
 type PlaceAsker interface {
 	// Place sends the bytes of a PlaceRequest on the place subject of an attempt and returns the bytes of the answer.
 	// An error means that no answer came: nothing is known, and nobody joins.
@@ -211,8 +211,8 @@ type ReportReader interface {
 	// Queue returns the size of the stream, over all attempts; reports that were taken and not acknowledged count too.
 	Queue(ctx context.Context) (Queue, error)
 
-	// Purge deletes all reports whose sequence is below before, of all attempts: hygiene, repeatable. Reports that are
-	// stored later have higher sequences, so however late it gets there, it deletes nothing that was not stored when
+	// Purge deletes all reports with sequences below before, of all attempts. It is for tidiness, and may be repeated.
+	// Reports that are stored later have higher sequences, so a late Purge deletes only reports that were stored before
 	// that sequence was the next one.
 	Purge(ctx context.Context, before uint64) error
 }
@@ -237,13 +237,14 @@ func CheckPut(subject string) (Task, Stream, error) {
 // CheckSwap returns an error unless Swap takes a subject: one of Leases.
 func CheckSwap(subject string) (Task, Stream, error) { return checkPort("swap", subject, Leases) }
 
-// CheckPublish returns an error unless Publish takes a subject: that of the reports of one attempt.
+// CheckPublish returns an error unless the subject is one that Publish takes: the subject of the reports of one
+// attempt.
 func CheckPublish(subject string) (Task, Stream, error) {
 	return checkPort("publish", subject, Reports)
 }
 
-// CheckGet returns an error unless Get takes a subject: any except those of reports, which only the work queue hands
-// out.
+// CheckGet returns an error unless the subject is one that Get takes: any except subjects of reports, which only the
+// work queue hands out.
 func CheckGet(subject string) (Task, Stream, error) {
 	return checkPort("get", subject, Rounds, Attempts, Leases, Batches, Joins, Spends)
 }

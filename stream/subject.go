@@ -88,7 +88,7 @@ func (t Task) Lease() string { return t.subject("lease") }
 // Report returns the subject to which devices send reports for attempt a at round r.
 func (t Task) Report(r Round, a Attempt) string { return t.subject("report", number(r), number(a)) }
 
-// Place returns the subject on which devices ask the stage for places in attempt a at round r. No stream holds it.
+// Place returns the subject on which devices request places in attempt a at round r from the stage. No stream holds it.
 func (t Task) Place(r Round, a Attempt) string { return t.subject("place", number(r), number(a)) }
 
 // Places matches every place subject.
@@ -199,7 +199,7 @@ var verbs = map[string]struct {
 	"share": {Joins, 1, wire.Kind_KIND_SHARE}, prepare: {numbers: 1, kind: wire.Kind_KIND_EXCHANGE},
 }
 
-// prepare is the verb whose subjects have no numbers but an instance, in hexadecimal.
+// prepare is the verb of subjects that have an instance, in hexadecimal, instead of numbers.
 const prepare = "prepare"
 
 // ParseSubject takes a concrete subject apart; it is the inverse of Task's methods and accepts nothing else.

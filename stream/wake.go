@@ -9,7 +9,7 @@ type Wake struct {
 	Data    []byte
 }
 
-// maxWakes bounds the wakes that wait for a watcher: those of two rounds. A wake may be as large as the broker's
+// maxWakes bounds the wakes that wait for a watcher: the wakes of two rounds. A wake may be as large as the broker's
 // largest message.
 const maxWakes = 8
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Flags are the names of all flags of both programs, whose variables one environment may hold: several roles share
-// files of variables. Tests of the programs compare them.
+// Flags are the names of all flags of both programs. One environment may hold variables for any of them, because
+// several roles share files of variables. Tests of the programs compare the names.
 var Flags = strings.Fields(`
 	absent-classes accept-rollback algorithm algorithms all at b baselines bundle by-reports check class client-address-header coin columns
 	compare cost creds data days delta dim drain-timeout drift embedded epsilon events every exit-when-done floor-trials force format

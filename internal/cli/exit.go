@@ -87,8 +87,8 @@ func Is(code int, target error) Class {
 // and its group.
 const signalGrace = time.Second
 
-// Main runs a command until it ends or a signal asks it to, prints an error as one line, and returns the exit code.
-// A signal more than a second after the first kills the process.
+// Main runs a command until it ends or a signal stops it, prints an error as one line, and returns the exit code. A
+// signal more than a second after the first kills the process.
 func Main(root *cobra.Command, args []string, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -203,8 +203,8 @@ func unknownCommand(c *cobra.Command, word string) error {
 	return Usagef("unknown command %q for %q%s", word, c.CommandPath(), meant(c, word))
 }
 
-// suggestFlag makes a command that takes no argument ask for the flag that a file belongs to: -f for a task file,
-// --data for any other, where it has that flag.
+// suggestFlag makes a command without arguments reject a file with the name of the flag that takes it: -f for a task
+// file, --data for any other, if the command has that flag.
 func suggestFlag(c *cobra.Command) {
 	taken := c.Args
 	if taken == nil {
@@ -228,7 +228,7 @@ func suggestFlag(c *cobra.Command) {
 // typos bounds the number of wrong letters in a command that is suggested.
 const typos = 2
 
-// meant asks for the commands below c that look like a word.
+// meant returns a suggestion of the commands below c that resemble a word, or an empty string.
 func meant(c *cobra.Command, word string) string {
 	c.SuggestionsMinimumDistance = typos
 	like := c.SuggestionsFor(word)

@@ -26,7 +26,7 @@ func (l *Log) Flags(flags *pflag.FlagSet, level string) {
 	flags.StringVar(&l.Level, "log-level", level, "`LEVEL` of the log on standard error: debug, info, warn, error")
 }
 
-// Logger returns the logger that the flags ask for, on w.
+// Logger returns a logger on w as set by the flags.
 func (l *Log) Logger(w io.Writer) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(l.Level)); err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Data adds the flag --data. A second one is refused: it would replace the first, whose rows nobody would
-// miss.
+// Data adds the flag --data. A second one is refused: it would replace the first, and nobody would notice that its rows
+// are missing.
 func Data(f *pflag.FlagSet, p *string, usage string) { f.Var(&once{p: p}, "data", usage) }
 
 // A once is text that is given once.

@@ -18,7 +18,7 @@ type Rounds struct {
 	out  io.Writer
 	bars *mpb.Progress
 
-	mu   sync.Mutex // guards what follows; never held while a bar is called, whose goroutine calls line
+	mu   sync.Mutex // guards the fields below; never held while a bar is called, because the bar's goroutine calls line
 	bar  *mpb.Bar
 	last service.Progress
 	fill string

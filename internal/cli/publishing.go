@@ -19,12 +19,12 @@ const (
 	standingSame    = time.Minute
 )
 
-// A Look returns the progress of a publisher: counts has numbers, names and values in turn, waits tells in
-// words what it waits for, and kind is waits without the parts that change by themselves.
+// A Look returns the progress of a publisher: counts has numbers, names and values in turn, waits describes what it
+// waits for, and kind is waits without the parts that change by themselves.
 type Look func() (counts []any, waits, kind string)
 
-// publishing shows the progress of a publisher: two lines on a terminal, elsewhere a line of the log, at most every
-// ten seconds. As a writer it takes log lines, which go above those of a terminal.
+// publishing shows the progress of a publisher: two lines on a terminal, elsewhere a line of the log, at most every ten
+// seconds. As a writer it takes log lines, which go above the two lines on a terminal.
 type publishing struct {
 	out  io.Writer
 	look Look

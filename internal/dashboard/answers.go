@@ -28,13 +28,13 @@ const (
 // stageState holds what the learner knows of the stage.
 type stageState struct {
 	answers []Answer
-	asked   bool            // answers are all that is asked; otherwise the broker alone is looked at
-	status  obs.StageStatus // of the process that works, or of one that answers; else as it was last
-	silence Silence         // of all of them; empty: one answers
+	asked   bool            // every stage process is asked; otherwise only the broker is read
+	status  obs.StageStatus // of the process that works, or of one that replies; otherwise the last one
+	silence Silence         // of all of them; empty: one replies
 	since   time.Time       // of silence
-	idle    time.Time       // since when none of them works; zero: one does
+	idle    time.Time       // since when none of them has worked; zero: one works
 	grew    time.Time       // when users joined the open attempt last, or it was opened
-	opened  bool            // an attempt at the announced round stands on the broker
+	opened  bool            // the broker has an attempt at the announced round
 	attempt uint64
 }
 

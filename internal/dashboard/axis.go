@@ -90,7 +90,7 @@ func ticks(low, high float64, n int) (values []float64, step float64) {
 	return values, step
 }
 
-// tickLabel prints a tick with the digits that its step asks for.
+// tickLabel formats a tick with as many digits as its step needs.
 func tickLabel(v, step float64) string {
 	if a := math.Abs(v); a >= 1e6 || a > 0 && step < 1e-4 {
 		return fmt.Sprintf("%.2g", v)

@@ -16,8 +16,8 @@ import (
 // Config holds what the page shows of a task and does not change.
 type Config struct {
 	Task Task
-	// Model returns the released model. It is called when a reader asks for a model that is newer than the last one,
-	// at most once at a time. Nil shows no weights.
+	// Model returns the released model. It is called when a reader requests a newer model than the last one, at most once
+	// at a time. Nil shows no weights.
 	Model func(context.Context) (Model, error)
 	Now   func() time.Time // nil: time.Now
 	// Record is the file that keeps the curves over a restart. Empty: none.
@@ -80,9 +80,9 @@ func (t Task) once() string {
 
 // Expected holds what a plan proves of the model before anybody takes part.
 type Expected struct {
-	Bounded bool    `json:"bounded"`         // otherwise it says nothing
-	Risk    float64 `json:"risk,omitempty"`  // the expected loss exceeds that of the best model by this at most
-	Start   float64 `json:"start,omitempty"` // what is known of the start, likewise
+	Bounded bool    `json:"bounded"`         // otherwise the plan proves no bound
+	Risk    float64 `json:"risk,omitempty"`  // bound on the expected loss above the best model's
+	Start   float64 `json:"start,omitempty"` // bound on the start's loss, likewise
 }
 
 // A Board holds the state that the page shows. Observer feeds it. All methods may be called from any
@@ -91,7 +91,7 @@ type Board struct {
 	config Config
 	saving sync.Mutex // one record is written at a time; taken before mu
 
-	mu sync.Mutex // guards what follows; held for memory operations alone
+	mu sync.Mutex // guards the fields below; held only for operations in memory
 	state
 }
 
@@ -177,7 +177,7 @@ func (b *Board) Observer() service.Observer {
 		Lost: b.Lost}
 }
 
-// Resumed is told what is committed.
+// Resumed records the committed state with which the learner begins.
 func (b *Board) Resumed(p service.Progress) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -186,7 +186,7 @@ func (b *Board) Resumed(p service.Progress) {
 	b.saved = p.Round
 }
 
-// Announced is told of a round that stands.
+// Announced records a round that is on the broker.
 func (b *Board) Announced(round, cohort uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -194,7 +194,7 @@ func (b *Board) Announced(round, cohort uint64) {
 	b.stage.opened, b.stage.attempt = false, 0
 }
 
-// Applied is told of a committed round.
+// Applied records a committed round.
 func (b *Board) Applied(a service.Applied) {
 	now := b.config.Now()
 	b.mu.Lock()
@@ -223,7 +223,7 @@ func (b *Board) Applied(a service.Applied) {
 		refused: float64(refused)})
 }
 
-// Trouble is told why calls of the broker fail, and "" when they work again.
+// Trouble records why calls of the broker fail, or "" when they work again.
 func (b *Board) Trouble(cause string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -233,7 +233,7 @@ func (b *Board) Trouble(cause string) {
 	b.trouble = cause
 }
 
-// Lost is told of a record that the broker lost.
+// Lost records that the broker lost a record.
 func (b *Board) Lost(string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -18,7 +18,7 @@ const (
 type Chart struct {
 	ID, Title string
 	Note      string // below the title
-	Summary   string // what a reader who does not see the lines is told
+	Summary   string // the text for a reader who does not see the lines
 	Empty     string // shown instead of a drawing that has no points yet
 	Cut       string // what the vertical axis leaves out; empty: nothing
 	Series    []Series
@@ -43,7 +43,7 @@ type Series struct {
 
 // A Mark is an event at a place of the horizontal axis.
 type Mark struct {
-	At, Shift  float64 // Shift moves the sign aside where others stand
+	At, Shift  float64 // Shift moves the sign aside from others
 	Kind, Name string  // Kind is a class of the style sheet
 	Path       string  // of its sign, around (0, 0)
 }

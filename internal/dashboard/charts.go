@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// charts are the charts of every page, in its order, which come after those of quality. An ID is the id of the chart's
-// element, the name of its part in an event, and that of its CSV.
+// charts are the charts of every page, in its order. They come after the charts of quality. An ID is the id of the
+// chart's element, the name of its part in an event, and the name of its CSV.
 var charts = [...]func(drawing) figure{
 	overRounds(Chart{ID: "gradient", Title: "Gradient and noise",
 		Note: "Norm of each round's noisy mean gradient, and the norm that its privacy noise has."},
@@ -70,7 +70,7 @@ func (d drawing) quality() []figure {
 	return out
 }
 
-// figures returns all figures of a page: those of quality first.
+// figures returns all figures of a page: figures of quality first.
 func (d drawing) figures() []figure {
 	out := d.quality()
 	for _, of := range charts {

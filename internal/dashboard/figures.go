@@ -22,7 +22,7 @@ const (
 	byTime   By = "time"
 )
 
-// byOf parses the axis that a reader asks for; byRounds is the default.
+// byOf parses the axis in a request; byRounds is the default.
 func byOf(s string) By {
 	if by := By(s); by == byUsers || by == byTime {
 		return by
@@ -199,8 +199,8 @@ func (d drawing) surprise() (figure, bool) {
 		plot{curves: []curve{own, alarm}, format: number, label: tickLabel}), true
 }
 
-// scores returns the figure of one score of progressive validation beside that of the best constant; of returns nil
-// for a round without the score.
+// scores returns the figure of one score of progressive validation beside the best constant's; of returns nil for a
+// round without the score.
 func (d drawing) scores(c Chart, p plot, level constant, of func(roundPoint) *score) figure {
 	c.Note += " To compare with: " + level.text(p.format)
 	if d.st.progress.Tracking != nil && d.st.progress.Baseline != nil {
@@ -252,8 +252,7 @@ func constants(b *practical.Baseline, task Task) (accuracy, loss constant) {
 	return accuracy, loss
 }
 
-// rootMeanSquare returns the error of a constant whose squared loss is c, as method.Scores.RootMeanSquare computes
-// it.
+// rootMeanSquare returns the error of a constant with squared loss c, as method.Scores.RootMeanSquare computes it.
 func (c constant) rootMeanSquare(unit float64) constant {
 	if c.value != nil {
 		v := method.Scores{Recent: method.Band{Value: *c.value}}.RootMeanSquare(unit).Recent.Value

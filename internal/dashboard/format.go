@@ -80,7 +80,7 @@ func noiseNorm(a service.Applied, parameters int) float64 {
 	return a.NoiseStd * math.Sqrt(float64(parameters))
 }
 
-// signal returns the norm of a noisy gradient over that of its noise; false if there was no gradient. Without a
+// signal returns the ratio of a noisy gradient's norm to its noise's norm; false if there was no gradient. Without a
 // signal it is about 1.
 func (p roundPoint) signal() (float64, bool) {
 	if p.Gradient == 0 || p.Noise == 0 {
@@ -90,7 +90,7 @@ func (p roundPoint) signal() (float64, bool) {
 	return r, finite(r)
 }
 
-// countOf prints how many of a thing, whose plural ends in s.
+// countOf formats a number of things with a regular plural in s.
 func countOf(n uint64, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -23,7 +23,7 @@ var outcomeWords = map[stage.Reason]string{
 	stage.Closed:        "refused: came when the round was full; its device joins another",
 }
 
-// outcomes returns the outcomes that occurred, and a description of whose counts they are.
+// outcomes returns the outcomes that occurred, and a description of where they were counted.
 func (st *state) outcomes() (out []outcome, of string) {
 	of = "the batches that this process committed: reports accepted, and messages refused"
 	if st.counts != nil {

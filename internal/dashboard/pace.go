@@ -16,7 +16,7 @@ const (
 	fewest = 3
 )
 
-// A lap holds the duration of a round, with that of the void rounds before it, and the number of users counted in it.
+// A lap holds the duration of a round and the void rounds before it, and the number of users counted in it.
 type lap struct {
 	Took  time.Duration `json:"took"`
 	Users uint64        `json:"users"`

@@ -74,8 +74,8 @@ func (p plot) say(i int) string {
 	return out
 }
 
-// points returns a line for each point: its key, its place on the horizontal axis, that of each line on the vertical
-// one or -, and after a bar its description.
+// points returns a line for each point: its key, its place on the horizontal axis, each line's place on the vertical
+// axis or -, and after a bar its description.
 func (p plot) points(x, y axis) string {
 	var out strings.Builder
 	for i := range p.x {

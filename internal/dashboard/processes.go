@@ -15,7 +15,7 @@ type Peer struct {
 	Note        string
 }
 
-// said bounds the cause that a stage tells, in characters.
+// said bounds the cause of a fault that a stage reports, in characters.
 const said = 200
 
 // peers returns the broker, and each stage process that is asked.

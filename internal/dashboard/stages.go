@@ -18,16 +18,16 @@ import (
 const (
 	// statusPatience bounds the wait for a process's answer.
 	statusPatience = 2 * time.Second
-	// statusSize bounds its answer, in bytes: that of one stage is about 1.5 kB.
+	// statusSize bounds its answer, in bytes. One stage's answer is about 1.5 kB.
 	statusSize = 4 << 20
 	// statusFresh is the age up to which an answer about one task serves the next page too.
 	statusFresh = 500 * time.Millisecond
-	// statusFreshMany bounds the age of an answer about many tasks, each of which has a page that asks.
+	// statusFreshMany bounds the age of an answer about many tasks, because each task has a page that needs it.
 	statusFreshMany = 4 * time.Second
 )
 
-// Stages polls stage processes at their `ingest shuffle --http`. Each has the stage of one task or, with --tasks, those
-// of many. Their answers are only shown. Any number of pages may use it.
+// Stages polls stage processes at their `ingest shuffle --http`. Each has the stage of one task or, with --tasks, the
+// stages of many. Their answers are only shown. Any number of pages may use it.
 type Stages struct {
 	urls   []string // of their /status
 	names  []string // host, port and path
@@ -38,7 +38,7 @@ type Stages struct {
 	answers []answers // of each process
 }
 
-// answers holds the stages of one process, by task, or why it tells of none.
+// answers holds the stages of one process, by task, or the reason why there is none.
 type answers struct {
 	of   map[string]obs.StageStatus
 	none Silence
@@ -64,7 +64,7 @@ func NewStages(addresses []string) (*Stages, error) {
 	return s, nil
 }
 
-// Tell reports to a board what the stages of its task answer. It asks them unless it has just done so.
+// Tell passes the answers of a task's stages to its board. It polls the stages, unless the last answers are fresh.
 func (s *Stages) Tell(ctx context.Context, b *Board) {
 	all := make([]Answer, len(s.urls))
 	for i, a := range s.ask(ctx) {
@@ -80,7 +80,7 @@ func (s *Stages) Tell(ctx context.Context, b *Board) {
 	}
 }
 
-// fresh returns the age up to which the answers serve the next page too.
+// fresh returns the age up to which answers are not requested again.
 func (s *Stages) fresh() time.Duration {
 	for _, a := range s.answers {
 		if len(a.of) > 1 {
@@ -90,7 +90,8 @@ func (s *Stages) fresh() time.Duration {
 	return statusFresh
 }
 
-// ask returns the answers of all processes, not older than statusFresh, of many tasks statusFreshMany.
+// ask returns the answers of all processes, not older than statusFresh, or statusFreshMany if they are about many
+// tasks.
 func (s *Stages) ask(ctx context.Context) []answers {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +110,7 @@ func (s *Stages) ask(ctx context.Context) []answers {
 	return out
 }
 
-// one asks a process.
+// one polls a process.
 func (s *Stages) one(ctx context.Context, address string) (out map[string]obs.StageStatus, why Silence) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -18,8 +18,8 @@ type TaskLine struct {
 	Since time.Time
 }
 
-// TasksHandler serves the page of the tasks of one process at /: those that somebody has to look at first, each with a
-// link to its own page at tasks/NAME/. It asks for lines at each request, and loads itself again every five seconds.
+// TasksHandler serves the page of the tasks of one process at /: tasks that need attention first, each with a link to
+// its own page at tasks/NAME/. It calls lines at each request, and the page reloads every five seconds.
 func TasksHandler(title string, lines func() []TaskLine) http.Handler {
 	templates := template.Must(template.ParseFS(assets, "assets/*.html"))
 	mux := http.NewServeMux()

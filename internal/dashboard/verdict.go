@@ -193,8 +193,8 @@ func brokerFails(whom, role, cause, detail string) Verdict {
 	return v
 }
 
-// stageFails returns the verdict if calls of the broker fail for a stage that answers, also for one that does not get
-// the lease because of that.
+// stageFails returns the verdict if calls of the broker fail for a stage that replies, also if the stage cannot get the
+// lease because of that.
 func (st *state) stageFails(now time.Time) Verdict {
 	s, detail := &st.stage, "It is tried again."
 	if s.status.Failures > 0 {

@@ -26,7 +26,7 @@ type View struct {
 	Weights            Weights
 	Peers              []Peer
 	Outcomes           []outcome
-	OutcomesOf         string // whose counts Outcomes are
+	OutcomesOf         string // where Outcomes were counted
 	About              []fact
 	Curves             string // since when they run
 	Counted            string // what adds up over rounds: users, silos or reports
@@ -38,7 +38,7 @@ type tile struct{ Name, Value, Note string }
 
 // A Cohort shows how full the announced round is.
 type Cohort struct {
-	Known          bool // a stage tells
+	Known          bool // a stage reports it
 	Round          uint64
 	Users, Size    string
 	Share, Minimum float64 // of the bar, 0 to 100

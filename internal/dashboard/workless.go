@@ -67,7 +67,7 @@ func (st *state) noStage(now time.Time) Verdict {
 		v.Do = fmt.Sprintf(
 			"Start ingest shuffle --task %s with the identity of this task, and look at the address of --stage-http.", st.task.Name)
 	}
-	if strings.Contains(st.task.Trust, "pan") { // whose totals die with their process
+	if strings.Contains(st.task.Trust, "pan") { // totals die with their process
 		v.Do += " Under trust " + st.task.Trust + " the " + st.task.Reporter().Many +
 			" of the open attempt drop out if its process has died."
 	}

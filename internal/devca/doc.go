@@ -5,6 +5,7 @@
 // gives each an NKey and a certificate. The authority's private key is dropped when the certificates are signed, so
 // nobody can add one; for another host or publisher write another folder.
 //
-// A [Site] is for production: a broker in operator mode, whose servers know the operator's public key and take whom its
-// accounts signed. Its accounts and permissions are made of the shipped configuration by the server's own parser.
+// A [Site] is for production: a broker in operator mode. Its servers know the operator's public key and accept users
+// that the operator's accounts signed. The server's own parser makes its accounts and permissions from the shipped
+// configuration.
 package devca

@@ -134,7 +134,8 @@ func (s *Site) AddPublisher(name string, now time.Time) error {
 	return s.admit(name, devicesAccount, now)
 }
 
-// Revoke has no key of a publisher count any more, once servers are told (Account). What a crash leaves, Claims signs.
+// Revoke makes all keys of a publisher invalid, once the servers have the account's claims (Account). After a crash
+// Claims signs the rest.
 func (s *Site) Revoke(name string, now time.Time) error {
 	u := s.Users[name]
 	if u == nil || !u.Gone {
@@ -159,8 +160,8 @@ func (s *Site) Revoke(name string, now time.Time) error {
 	return s.resign(u.Account)
 }
 
-// Rotate gives a user another key; the one before does not count any more, once servers are told (Account). What a
-// crash leaves, Claims signs, and Rotate again replaces.
+// Rotate gives a user another key. The old key becomes invalid once the servers have the account's claims (Account).
+// After a crash Claims signs the rest, and another Rotate replaces the key.
 func (s *Site) Rotate(name string, now time.Time) error {
 	u := s.Users[name]
 	if u == nil || u.Gone {
@@ -304,7 +305,7 @@ func (s *Site) resign(account string) error {
 	return nil
 }
 
-// nobody is a public key of the form of a user's where it does not matter whose.
+// nobody is a placeholder in the form of a user's public key.
 const nobody = "UNOBODY"
 
 // admit makes a user with a new key: its credentials, and its environment.

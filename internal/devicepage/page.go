@@ -1,9 +1,10 @@
 // Package devicepage is the page on which a person takes part in a task from a browser, for `learner quickstart`.
 //
-// The page is for people: it says what leaves it, what that costs, who could see what, and what became of a report. The
-// device in it is clients/typescript, bundled into the files of assets that Bundle names: as generated Go code is, they are
-// committed, and a test of internal/test/typescript compares them with a fresh build. The page asks a relay of its own origin, and nobody
-// else; it has no cookies and keeps nothing but what a device keeps in IndexedDB, and that somebody wants to take no part.
+// The page is for people: it shows what leaves it, what that costs, who could see what, and the outcome of a report.
+// The device in it is clients/typescript, bundled into the files of assets that Bundle names: as generated Go code is,
+// they are committed, and a test of internal/test/typescript compares them with a fresh build. The page sends requests
+// to a relay of its own origin, and nowhere else. It has no cookies, and keeps only a device's records in IndexedDB,
+// and whether the person has declined to take part.
 package devicepage
 
 import (
@@ -23,11 +24,11 @@ var assets embed.FS
 // Path names the address at which Handler serves the page.
 const Path = "/device"
 
-// Bundle names the files of the device: device.js, and the chunks that it loads where a task, or a browser, asks for one.
+// Bundle names the files of the device: device.js, and the chunks that it loads if a task, or a browser, needs one.
 var Bundle = []string{"device.js", "rare.js", "hybrid.js", "ed25519.js", "grants.js", "whole.js"}
 
-// policy lets the page run and show what it comes with, and ask its own origin: no inline script or style, no image, no
-// frame, no form that is sent.
+// policy lets the page run and show its own files, and send requests to its own origin: no inline script or style, no
+// image, no frame, no form that is sent.
 const policy = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; base-uri 'none'; " +
 	"form-action 'none'; frame-ancestors 'none'"
 
@@ -37,9 +38,9 @@ type page struct {
 	Pin  string // hash of the task, in hexadecimal; empty: it is not announced
 }
 
-// Handler serves the page at Path, and what it loads below. pin returns the hash of the task, which the device in the
-// page takes no other one for, and false as long as the task is not announced. The relay that the page asks is to be
-// served on the same origin, at relayhttp.Path.
+// Handler serves the page at Path, and what it loads below. pin returns the hash of the task, the only one that the
+// device in the page accepts, or false as long as the task is not announced. Serve the relay for the page on the same
+// origin, at relayhttp.Path.
 func Handler(task stream.Task, pin func(context.Context) (stream.Hash, bool)) http.Handler {
 	html := template.Must(template.ParseFS(assets, "assets/page.html"))
 	mux := http.NewServeMux()

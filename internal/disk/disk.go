@@ -1,10 +1,10 @@
-// Package disk provides what durable and private files need of the operating system, where systems differ:
-// exclusive locks, the name of a new file on the disk, whose a file is, and whether a disk is full.
+// Package disk provides what durable and private files need of the operating system, where systems differ: exclusive
+// locks, the name of a new file on the disk, the owner of a file, and whether a disk is full.
 //
-// Linux and macOS do all of it. Windows has no permission bits, and what Go shows in their place says only
-// whether a file may be written: there nothing is found open to others, and the folder's access list is the
-// operator's to set. It has no sync of a folder either, since NTFS keeps names in its own journal. Tests run
-// on Linux; for the other two this package is built.
+// Linux and macOS do all of it. Windows has no permission bits, and the mode that Go returns instead shows only whether
+// a file may be written: there no file is found open to others, and the operator has to set the folder's access list.
+// It has no sync of a folder either, since NTFS keeps names in its own journal. Tests run on Linux; for the other two
+// this package is built.
 package disk
 
 import (

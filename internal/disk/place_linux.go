@@ -26,8 +26,8 @@ func PlaceOf(path string) (Place, error) {
 	return p, nil
 }
 
-// numbers reports whether a file system, by its magic number, keeps the numbers of its files and the times at which they
-// were made. FUSE numbers files as its server asks for them, FAT and exFAT at each mount, with times that depend on the
+// numbers reports whether a file system, by its magic number, keeps the numbers of its files and the times at which
+// they were made. FUSE numbers files as its server chooses, FAT and exFAT at each mount, with times that depend on the
 // mount's time zone, and SMB where the server does not.
 func numbers(magic int64) bool {
 	switch uint32(magic) {

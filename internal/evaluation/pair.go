@@ -9,8 +9,8 @@ import (
 // Confidence is the confidence of the intervals.
 const Confidence = 0.95
 
-// A Difference is a figure of the second of two models less that of the first, with an interval that holds
-// the difference of their expectations in a share Confidence of samples, about.
+// A Difference is a figure of the second of two models minus the same figure of the first, with an interval that
+// contains the difference of their expectations in about a share Confidence of samples.
 type Difference struct {
 	Value float64 `json:"value"` // second minus first
 	Low   float64 `json:"low"`
@@ -67,7 +67,7 @@ func (p *Pair) Shares() Difference {
 	return Difference{Value: value, Low: max(-1, min(out.Low, value)), High: min(1, max(out.High, value))}
 }
 
-// around returns the normal interval around value, whose terms move with the means at these slopes.
+// around returns the normal interval around value; first and second are the derivatives of value by the terms' means.
 func (p *Pair) around(value, first, second float64) Difference {
 	variance := max(0, second*second*p.seconds+first*first*p.firsts-2*first*second*p.mix) / p.n
 	half := distuv.UnitNormal.Quantile((1+Confidence)/2) * math.Sqrt(variance/p.n)

@@ -14,8 +14,9 @@ import (
 // MinToken is the length of the shortest token that is taken, in bytes.
 const MinToken = 16
 
-// An Access is a rule. The zero Access takes every request that means this machine by its loopback name: a web page
-// whose name was made to point here means another. Its listener must be on loopback.
+// An Access is a rule. The zero Access takes every request that names this machine by its loopback name; a request from
+// a web page, under a domain that was made to resolve to this machine, has another name. Its listener must be on
+// loopback.
 type Access struct {
 	bearer bool
 	token  [sha256.Size]byte
@@ -34,11 +35,11 @@ func Token(token string) (Access, error) {
 	return Access{bearer: true, token: sha256.Sum256([]byte(token))}, nil
 }
 
-// Bearer reports whether the rule asks for a token.
+// Bearer reports whether the rule requires a token.
 func (a Access) Bearer() bool { return a.bearer }
 
-// Refuse returns the status and the words with which a request is refused, or 0 where it may pass. whose names the
-// interface in the words. It sets the header that belongs to the refusal.
+// Refuse returns the status and the reason with which a request is refused, or 0 if it may pass. whose is the name of
+// the interface in the reason. It sets the header that belongs to the refusal.
 func (a Access) Refuse(w http.ResponseWriter, r *http.Request, whose string) (status int, why string) {
 	if !a.bearer {
 		if !ThisMachine(r.Host) {

@@ -20,7 +20,7 @@ type Listening struct {
 	Cert, Key string
 }
 
-// Validate refuses a listener that other machines reach without TLS, or by a rule that asks for no token. Errors name
+// Validate refuses a listener that other machines reach without TLS, or by a rule that requires no token. Errors name
 // the flags --http, --http-cert, --http-key and --http-token.
 func (l Listening) Validate(a Access) error {
 	at, ok := l.HTTP.Addr().(*net.TCPAddr)
@@ -37,8 +37,8 @@ func (l Listening) Validate(a Access) error {
 	return nil
 }
 
-// Server returns the server of a handler with the bounds of connections. Those of bodies and of answers are the
-// handler's.
+// Server returns a server for a handler, with bounds on connections. Bounds on bodies and responses are the handler's
+// task.
 func (l Listening) Server(h http.Handler) (*http.Server, error) {
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 13}
 	if l.Cert == "" {

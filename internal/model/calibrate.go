@@ -22,8 +22,8 @@ type Calibration struct {
 	Shift    []float64 `json:"shift"` // one for each score; 0 where the task has no intercept
 }
 
-// Calibrated holds what a calibration is worth, on examples that its line was not fitted on: the examples are cut into
-// Folds parts, and those of each part are scored by the line of all others.
+// Calibrated holds the scores of a calibration on examples on which its line was not fitted: the examples are cut into
+// Folds parts, and each part is scored by the line fitted on all others.
 type Calibrated struct {
 	Calibration
 	Invalid int    `json:"invalid"` // rows that do not fit; not among the examples

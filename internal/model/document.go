@@ -10,11 +10,11 @@ import (
 // MaxFile bounds the file of a model that is read, in bytes, and its metadata where they are packed.
 const MaxFile = 256 << 20
 
-// maxDeclaration bounds the declaration of a model, in bytes: that of a task file of the largest size, written out.
+// maxDeclaration bounds the declaration of a model, in bytes: the largest task file, written out.
 const maxDeclaration = 16 << 20
 
-// A document is a snapshot in JSON whose long parts have not been decoded yet: each hides that of Snapshot. Of a key
-// that comes twice the last one counts.
+// A document is a snapshot in JSON with its long parts not decoded yet: each field hides Snapshot's field. If a key
+// occurs twice the last one counts.
 type document struct {
 	Snapshot
 	Weights     json.RawMessage `json:"weights"`

@@ -155,7 +155,7 @@ type tally struct {
 	confusion         evaluation.Confusion
 	reliability       evaluation.Reliability
 	kept              []float64 // Outputs an event, see keep; nil when they are too many
-	classes           []int32   // of the events whose scores are kept
+	classes           []int32   // of events with kept scores
 	square, absolute  float64
 	covered, pinball  float64
 	scores, uncertain []float64 // scratch
@@ -211,7 +211,7 @@ func (p Predictor) Cut(threshold *float64) (float64, error) {
 	return math.Log(*threshold / (1 - *threshold)), nil
 }
 
-// add scores an event, whose figures stay in row.
+// add scores an event. Its figures stay in row.
 func (t *tally) add(e convex.Example) {
 	t.labels.add(e.Label, e.Offset)
 	t.scores = t.Features.Scores(t.scores, t.Theta, e)
@@ -336,8 +336,8 @@ func (t *tally) ofClasses(n float64) *OfClasses {
 	return out
 }
 
-// area returns the area under the curve of the positive class, or the mean of those of each class against the
-// rest.
+// area returns the area under the curve of the positive class, or the mean over the classes of each class's area
+// against the rest.
 func (t *tally) area() *float64 {
 	if t.kept == nil {
 		return nil

@@ -29,8 +29,8 @@ type Explanation struct {
 	Event     *Explained     `json:"event,omitempty"`
 }
 
-// A Contribution is the part of a column in the score, of several classes that of Class, less the mean over the
-// classes: what is added to the scores of all classes alike changes no probability.
+// A Contribution is the part of a column in the score. With several classes it is the part in Class's score minus the
+// mean over the classes, because adding the same number to all classes' scores changes no probability.
 type Contribution struct {
 	Column string `json:"column"` // several for crosses and what else is made from several: a x b
 	Class  string `json:"class,omitempty"`
@@ -38,7 +38,7 @@ type Contribution struct {
 	// lists no values, as of hashed words and texts.
 	Lowest  *Valued `json:"lowest,omitempty"`
 	Highest *Valued `json:"highest,omitempty"`
-	// Effect is the contribution of Highest less that of Lowest; nil without them.
+	// Effect is the contribution of Highest minus the contribution of Lowest; nil without them.
 	Effect *float64 `json:"effect,omitempty"`
 	// Mean and Spread (the standard deviation) are of the contributions of the examples; nil without any.
 	Mean   *float64 `json:"mean,omitempty"`

@@ -139,7 +139,7 @@ func (e *publicExporter) publicInputs() {
 	both := func(v onnx.Value) { scaled, asked = append(scaled, v), append(asked, v) }
 	for _, s := range e.reads {
 		if s.Kind == task.Hats {
-			both(e.hats(s)) // no tree asks about them
+			both(e.hats(s)) // no tree splits on them
 			continue
 		}
 		if !s.Kind.Number() {

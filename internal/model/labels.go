@@ -18,7 +18,7 @@ type Baseline struct {
 	Value *float64 `json:"value,omitempty"` // the number, in the units of the label
 	// Offset reports that the number is added to the public prediction for each event.
 	Offset bool    `json:"offset,omitempty"`
-	Loss   float64 `json:"loss"` // least mean loss of a constant score; of numbers that of Value
+	Loss   float64 `json:"loss"` // least mean loss of a constant score; for numbers, Value's
 
 	Accuracy     *float64 `json:"accuracy,omitempty"`
 	LogLoss      *float64 `json:"log_loss,omitempty"` // of the shares
@@ -86,8 +86,8 @@ func (l *labels) validate(every bool) error {
 	return nil
 }
 
-// ValidateLabels refuses examples whose labels are all equal or, if every class has to be there, of which a class
-// never occurs: a label that is typed wrong looks like a perfect model.
+// ValidateLabels refuses examples whose labels are all equal or, if every class has to be there, with a class that
+// never occurs: otherwise a mistyped label looks like a perfect model.
 func (p Predictor) ValidateLabels(examples []convex.Example, every bool) error {
 	return p.labels(examples).validate(every)
 }

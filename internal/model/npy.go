@@ -102,7 +102,7 @@ const (
 	maxRatio, maxSmall = 16, 1 << 20
 )
 
-// A metadata is a snapshot without its numbers: the two fields hide those of Snapshot.
+// A metadata is a snapshot without its numbers: the two fields hide Snapshot's.
 type metadata struct {
 	Snapshot
 	Weights   *struct{} `json:"weights,omitempty"`

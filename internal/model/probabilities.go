@@ -25,8 +25,8 @@ const (
 	OfPublic Probabilities = "calibrated on public data"
 )
 
-// ProbabilitiesOf returns the kind of probabilities of a task whose plan clips gradients or not; empty where
-// the loss has no probabilities.
+// ProbabilitiesOf returns the kind of probabilities of a task, where clips reports whether its plan clips gradients;
+// empty if the loss has no probabilities.
 func ProbabilitiesOf(spec *task.Spec, clips bool) Probabilities {
 	m := spec.Model
 	weighted := slices.ContainsFunc(m.ClassWeights, func(w float64) bool { return w != m.ClassWeights[0] })

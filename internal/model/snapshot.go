@@ -23,7 +23,7 @@ type Snapshot struct {
 	Task          string `json:"task"`
 	Round         uint64 `json:"round"`         // last committed
 	ModelVersion  uint64 `json:"model_version"` // steps taken and rollbacks; 0 is the start
-	// RolledBackTo is the round whose model this is, where it was released again after Round.
+	// RolledBackTo is the round of this model, if it was released again after Round.
 	RolledBackTo uint64 `json:"rolled_back_to,omitempty"`
 	Ended        bool   `json:"ended,omitempty"` // the task is over: no newer model comes
 	Loss         string `json:"loss"`
@@ -32,8 +32,8 @@ type Snapshot struct {
 	Weights   Rows              `json:"weights"`
 	Intercept Constants         `json:"intercept"`
 	Features  []task.Coordinate `json:"features"`
-	// Classes names the classes in the order of the scores: negative before positive, or those of softmax. None for
-	// numbers and counts.
+	// Classes names the classes in the order of the scores: negative before positive, or softmax's classes in order. None
+	// for numbers and counts.
 	Classes []string `json:"classes,omitempty"`
 	// Probabilities is the kind of the model's probabilities; empty where the loss has none.
 	Probabilities Probabilities `json:"probabilities,omitempty"`
@@ -85,7 +85,7 @@ type Statement struct {
 	Start *Origin `json:"start,omitempty"`
 }
 
-// Known returns the statement of a model whose noise is known.
+// Known returns the statement of a model with known noise.
 func (s Statement) Known() Statement {
 	s.NoiseKnown, s.Epsilon, s.Delta = true, 0, 0
 	return s

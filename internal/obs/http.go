@@ -93,11 +93,11 @@ func ServeOn(ctx context.Context, listener net.Listener, server *http.Server) er
 	return err
 }
 
-// Profiles serves profiles of this process for `go tool pprof` below /debug/pprof/: profile (of the processor),
-// heap, allocs, goroutine, block, mutex and threadcreate. They have stacks, numbers and sizes, and no content of
-// memory. What would have it is refused: text of stacks with their arguments, among which counts of one user may
-// be. So are requests by another name than this machine's, which a web page makes whose name was pointed here. It
-// has no authentication: for loopback alone.
+// Profiles serves profiles of this process for `go tool pprof` below /debug/pprof/: profile (of the processor), heap,
+// allocs, goroutine, block, mutex and threadcreate. They have stacks, numbers and sizes, and no content of memory.
+// Profiles refuses stacks as text, with their arguments, among which may be counts of one user. It also refuses
+// requests by another name than this machine's, such as requests of a web page under a domain that was made to resolve
+// to this machine. It has no authentication: serve it on loopback only.
 func Profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)

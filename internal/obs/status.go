@@ -56,11 +56,11 @@ type Queue struct {
 
 // Places describes the places of a stage process, in users, since it started.
 type Places struct {
-	Lease   float64 `json:"lease_seconds"` // for which those of the open attempt are kept; 0: it has none
+	Lease   float64 `json:"lease_seconds"` // for which the open attempt keeps places; 0: it has none
 	Live    uint64  `json:"live"`          // given, and neither used nor ended
 	Granted uint64  `json:"granted"`
 	Unused  uint64  `json:"unused"`  // of these, those that ended without a report
-	Without uint64  `json:"without"` // counted users for whose report no place was left
+	Without uint64  `json:"without"` // counted users for whom no place was left
 	Off     string  `json:"off"`     // why attempts open without places though the plan has them; empty: they do not
 }
 

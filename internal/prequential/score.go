@@ -19,12 +19,12 @@ type Score struct {
 	Users        uint64   `json:"users"` // rows that were scored
 	LogLoss      *float64 `json:"log_loss,omitempty"`
 	SquaredError *float64 `json:"squared_error,omitempty"` // mean square
-	Loss         *float64 `json:"loss,omitempty"`          // of classes whose loss has no probabilities
+	Loss         *float64 `json:"loss,omitempty"`          // of classes, for a loss without probabilities
 	Accuracy     *float64 `json:"accuracy,omitempty"`
 	// RecentLoss and RecentAccuracy count earlier rounds for less, at the rate at which the model forgets them.
 	RecentLoss     *float64 `json:"recent_loss,omitempty"`
 	RecentAccuracy *float64 `json:"recent_accuracy,omitempty"`
-	// users so far, after each round that surprised; over several runs those of all
+	// users so far, after each round that surprised; of several runs the alarms of all
 	Alarms     []uint64 `json:"alarms"`
 	AlarmCount float64  `json:"alarm_count"`            // how many there are
 	Memory     *float64 `json:"memory_users,omitempty"` // at the end
@@ -74,7 +74,7 @@ func New(spec *task.Spec) *Score {
 	return out
 }
 
-// Add scores a row by the model that was current before it. It skips a row whose label is not declared.
+// Add scores a row by the model that was current before it. It skips a row with an undeclared label.
 func (p *Score) Add(predictor model.Predictor, e convex.Example) {
 	one, err := predictor.EvaluateExamples([]convex.Example{e})
 	if err != nil {

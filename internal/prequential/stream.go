@@ -17,7 +17,7 @@ import (
 type Stream struct {
 	Records []service.Record                            // by round
 	Model   func(round uint64) (model.Predictor, error) // of a round whose record says that it is kept
-	// is told of rows that do not fit the declaration; nil tells nobody
+	// called for rows that do not fit the declaration; nil: not called
 	Unfit func(*task.RowError)
 }
 
@@ -28,7 +28,7 @@ type Followed struct {
 	// before a model was kept, of rounds of moments, of rounds of which nothing is kept, or not asked yet
 	Unscored uint64 `json:"unscored"`
 	Models   int    `json:"models"` // that scored rows
-	Rounds   int    `json:"rounds"` // whose rows were scored
+	Rounds   int    `json:"rounds"` // rounds with scored rows
 	Score    *Score `json:"prequential"`
 }
 

@@ -63,8 +63,8 @@ func spots(curves []curve) []Spot {
 	return out
 }
 
-// Draw draws the curves of the runs into a file, with a band of one standard deviation around those of several seeds;
-// baselines of other numbers of reports are levels. Of a task without an end it draws stretches of its rows.
+// Draw draws the curves of the runs into a file, with a band of one standard deviation around the curves of several
+// seeds; baselines of other numbers of reports are levels. Of a task without an end it draws stretches of its rows.
 func (r Report) Draw(file string) error {
 	if r.Online != nil {
 		return r.drawStream(file)

@@ -27,7 +27,7 @@ type Grouping struct {
 	Shared   int `json:"shared,omitempty"`        // people who are in several silos
 }
 
-// Groups hold the units and blocks of a task whose reports are about more than one row.
+// Groups holds the units and blocks of a task with reports about more than one row.
 type Groups struct {
 	counts *Grouping
 	units  []block.Block   // people, or the units of the silos that take part, each by itself
@@ -172,7 +172,7 @@ func (g Grouping) Left() string {
 	return fmt.Sprintf("%d rows are beyond user.items, and %d are nobody's", g.Surplus, g.Nameless)
 }
 
-// people describes the rows in no report and the people in several silos, for silos whose units are people.
+// people describes the rows in no report and the people in several silos, for silos that protect people.
 func (g Grouping) people() string {
 	var text string
 	if g.Surplus+g.Nameless > 0 {

@@ -13,7 +13,7 @@ import (
 // A ManyPasses holds the gain and the cost of `schedule.interactive: true` for a declaration that has one pass.
 type ManyPasses struct {
 	Rounds uint32 `json:"rounds"` // of every user, or silo
-	// NoiseRatio is the noise of the mean of a round, in units of that of the last round of one pass.
+	// NoiseRatio is the noise of a round's mean, divided by the noise of the mean of one pass's last round.
 	NoiseRatio float64 `json:"noise_ratio"`
 	// Measured scores it on the data, with the first seed; null in a plan, and where a report is about several rows.
 	Measured *Outcome `json:"measured,omitempty"`

@@ -17,7 +17,7 @@ type Measure struct {
 	of    func(Outcome) *float64
 }
 
-// MeasureOf returns the measure that a loss asks for, on rows to score on.
+// MeasureOf returns the measure that suits a loss, on rows to score on.
 func MeasureOf(loss string) Measure {
 	traits := convex.TraitsOf(loss)
 	switch {

@@ -14,7 +14,7 @@ import (
 
 // An Order is the order in which the users of a simulation take part.
 type Order struct {
-	InOrder bool // that of the file
+	InOrder bool // the order of the file
 	Shuffle int  // as ingest publish --shuffle has it; 0: none
 }
 

@@ -18,7 +18,7 @@ type Report struct {
 	Start *Start `json:"start,omitempty"`
 	// Grouping describes how reports were made of the rows; null if each is about one row.
 	Grouping *Grouping `json:"grouping,omitempty"`
-	// HonestFraction is the share of every cohort whose noise epsilon relies upon.
+	// HonestFraction is the share of every cohort on whose noise epsilon relies.
 	HonestFraction accounting.Fraction `json:"honest_fraction"`
 	// Learned holds what the first cohorts of the first seed released; null in a proved plan.
 	Learned *practical.Summary `json:"learned,omitempty"`

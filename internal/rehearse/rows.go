@@ -45,10 +45,11 @@ type Rows struct {
 	mapped   *task.FeatureMap // Features, for the format of the data
 	data     Data
 	held     []bool           // the rows of the data that are of the test
-	labelled []convex.Example // those of Train that fit the declaration
+	labelled []convex.Example // rows of Train that fit the declaration
 }
 
-// Read maps the rows to learn from and those to score on. It needs no plan, and tells of rows that do not fit.
+// Read maps the rows to learn from and the rows to score on. It needs no plan, and prints rows that do not fit to
+// progress.
 func Read(spec *task.Spec, data Data, progress io.Writer) (*Rows, error) {
 	r := &Rows{spec: spec, data: data}
 	var err error

@@ -155,7 +155,7 @@ func Repeated(units [][]convex.Example, n int) [][]convex.Example {
 	return units
 }
 
-// ReadPublic maps the rows of data that are public, in the order of the file, and tells of those that do not fit.
+// ReadPublic maps the public rows of data, in the order of the file, and prints rows that do not fit to progress.
 func ReadPublic(spec *task.Spec, data Data, progress io.Writer) (Public, error) {
 	features, err := data.features(spec)
 	if err != nil {

@@ -75,7 +75,7 @@ func Sweep(ctx context.Context, job run.Job, c SweepConfig) (SweepReport, error)
 		Slopes: sim.Slopes(points, job.Problem.Ridge > 0)}, nil
 }
 
-// boundsDrawn is the most methods whose bounds are drawn beside what was measured.
+// boundsDrawn is the largest number of methods for which bounds are drawn beside the measurements.
 const boundsDrawn = 2
 
 // Draw draws the risks over the users into a file.

@@ -33,8 +33,8 @@ func (s *Rehearsal) scoreOfVerdict(r *Report) Measure {
 	return MeasureOf(s.spec.Model.Loss)
 }
 
-// verdict compares the runs of the report. It returns nil for a task without an end, whose users score the model on
-// the way and which other learners run beside it.
+// verdict compares the runs of the report. It returns nil for a task without an end, in which users score the model on
+// the way and other learners run beside it.
 func (s *Rehearsal) verdict(ctx context.Context, r *Report) (v *Verdict, err error) {
 	m := s.scoreOfVerdict(r)
 	if Follows(s.job) || m.of(r.Mean) == nil || m.of(r.NonPrivate) == nil || m.of(r.Baseline) == nil {
@@ -90,7 +90,7 @@ func (s *Rehearsal) convergedScore(ctx context.Context, r *Report, m Measure) (*
 	return m.of(*b.Mean), nil
 }
 
-// constantOf names the best constant of a task, whose labels may be less a public prediction.
+// constantOf names the best constant of a task, with labels minus a public prediction if offset is set.
 func constantOf(offset bool) string {
 	if offset {
 		return "the public prediction and a constant"

@@ -109,7 +109,7 @@ func (c *Clock) compared(wall time.Time, least, most time.Duration) {
 	c.at, c.wall, c.ahead = time.Now(), wall, max(least, min(most, 0))
 }
 
-// clockRunbook tells operators how to correct a clock.
+// clockRunbook is the advice to operators on how to correct a clock.
 const clockRunbook = "set both by NTP: docs/how-to/runbook.md, clocks"
 
 func (c *Clock) tell(log *slog.Logger, ahead time.Duration, off bool) {

@@ -13,8 +13,8 @@ import (
 )
 
 // LoadExamples maps every row of a file or pattern of files, for simulations. A row that does not fit the declaration
-// becomes an example without features whose label is not a number, which report.Exact turns into the zero vector, as on
-// a device. The positions of those rows come beside them, in order, and unfit is called with the reason.
+// becomes an example without features and with NaN as its label, which report.Exact turns into the zero vector, as on a
+// device. The positions of those rows come beside them, in order, and unfit is called with the reason.
 func LoadExamples(features *task.FeatureMap, path string, unfit func(*task.RowError)) (examples []convex.Example,
 	invalid []int, err error) {
 	rows, err := source.OpenFitting(path, features)

@@ -29,8 +29,8 @@ type Job struct {
 	Start             *Start            // that the task begins with; nil: the set's own
 }
 
-// NewJob compiles a task file and plans it. Planning takes up to a few seconds. A plan whose noise hides the rows of a
-// weighted class is an error.
+// NewJob compiles a task file and plans it. Planning takes up to a few seconds. It returns an error if the noise would
+// hide the rows of a weighted class.
 func NewJob(spec *task.Spec) (Job, error) {
 	job, err := NewPublicJob(spec)
 	if err != nil || job.Plan.Practical == nil {
@@ -103,7 +103,7 @@ func NewPublicJob(spec *task.Spec) (Job, error) {
 	return job, job.carried()
 }
 
-// validateMinimisers refuses a plan whose minimisers devices would refuse, for how floating-point arithmetic rounds.
+// validateMinimisers refuses a plan with minimisers that devices would refuse because of floating-point rounding.
 func validateMinimisers(plan *wire.Plan, features *task.FeatureMap, loss convex.Loss) error {
 	f := manifest.Gradients(plan)
 	x := f.GetProx()

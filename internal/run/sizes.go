@@ -34,8 +34,8 @@ func (j Job) carried() error {
 	return sizes.Fit(stream.Limits{MaxPayload: mostPayload - headerRoom})
 }
 
-// WithParts returns a plan of the accountant with the lengths of what one user sends: where two operators share a report,
-// those of its shares; with grants its token too.
+// WithParts returns a plan of the accountant with the lengths of one user's messages: the lengths of a report's shares
+// where two operators share it, and with grants the token's length too.
 func WithParts(p accounting.Plan, grants bool) accounting.Plan {
 	if p.Trust.HasOperators() {
 		part := manifest.SharedPart(p.Dim, uint32(p.Levels))

@@ -1,11 +1,12 @@
 // Package scorer serves released models over HTTP: the newest model of each task scores events that applications post.
 //
-// Promises. An answer is by one model, whole: that whose ETag it names. A model that cannot be read leaves the one before
-// in its place, and the process says so. Nothing of an event is logged, measured or kept, and errors name places and
-// columns, never contents. Scores depend on single events and have no privacy guarantee: who may post may see them.
+// Promises. All scores of a response come from one model, which its ETag names. If a new model cannot be read, the
+// previous one stays in use, and the process logs it. Nothing of an event is logged, measured or kept, and errors name
+// places and columns, never contents. Scores depend on single events and have no privacy guarantee: they are for the
+// poster.
 //
-// Refuses. Two sources of one task; a body that is packed, above MaxBody or of more than MaxEvents; bodies and answers
-// beyond MaxRoom at one time.
+// Refuses. Two sources of one task; a body that is compressed, above MaxBody or of more than MaxEvents; bodies and
+// responses beyond MaxRoom at one time.
 //
 // The caller's steps: New with a source for each task, which reads every model once; Follow, which reads again; the
 // Scorer is the http.Handler meanwhile. openapi.json describes the interface.

@@ -163,7 +163,7 @@ func (s *Scorer) getModel(w http.ResponseWriter, q *http.Request) {
 	}
 	tag := `"` + m.tag + `"`
 	w.Header().Set("ETag", tag)
-	w.Header().Set("Cache-Control", "no-cache") // keep it, and ask whether it is the newest
+	w.Header().Set("Cache-Control", "no-cache") // keep it, and check whether it is the newest
 	for _, have := range q.Header.Values("If-None-Match") {
 		for one := range strings.SplitSeq(have, ",") {
 			if one = strings.TrimSpace(one); one == "*" || strings.TrimPrefix(one, "W/") == tag {

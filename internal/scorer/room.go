@@ -13,8 +13,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task/source"
 )
 
-// A room is MaxRoom bytes for all bodies and answers. The first smallShare bytes of each request are taken of a part of
-// their own, so that large ones keep no small one out.
+// A room is MaxRoom bytes for all bodies and responses. The first smallShare bytes of each request come from a part of
+// their own, so that large requests keep no small one out.
 type room struct{ small, large *semaphore.Weighted }
 
 const (

@@ -24,7 +24,7 @@ const (
 	MaxBody   = 8 << 20   // bytes of a body
 	MaxEvents = 10_000    // of a body
 	MaxAnswer = 64 << 20  // bytes of an answer
-	MaxRoom   = 256 << 20 // bytes of all bodies and answers at one time
+	MaxRoom   = 256 << 20 // bytes of all bodies and responses at one time
 )
 
 // A Source reads a snapshot, in any format that model.Parse reads. An error that wraps ErrNotYet at the first reading

@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// ConvergeConfig asks for the model that all examples together would give, without privacy and without clipping.
+// ConvergeConfig configures the search for the model that all examples together give, without privacy and clipping.
 type ConvergeConfig struct {
 	Loss     convex.Loss
 	Set      convex.Set

@@ -137,7 +137,7 @@ type window struct {
 	moments
 	kept  []convex.Example
 	next  float64 // rows at which the next model is made
-	fixed moments // those of the model
+	fixed moments // the model's moments
 	theta []float64
 }
 

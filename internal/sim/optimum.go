@@ -30,7 +30,7 @@ func (s *Synthetic) ExcessRisk(theta []float64) float64 {
 	return sum
 }
 
-// objective returns the mean conditional risk over the evaluation points, less that of theta*, and the ridge.
+// objective returns the mean conditional risk over the evaluation points, minus the risk of theta*, plus the ridge.
 func (s *Synthetic) objective(theta []float64) float64 {
 	var sum float64
 	for _, e := range s.eval {
@@ -88,7 +88,7 @@ func (s *Synthetic) minimise() []float64 {
 	if s.cfg.Loss == "absolute" {
 		curvature = 1 / s.cfg.Noise
 	}
-	beta := 0.6*curvature + lambda // the covariance of the features is 1/3, and that of a sample less than 0.6
+	beta := 0.6*curvature + lambda // the covariance of the features is 1/3, a sample's is less than 0.6
 	q := math.Sqrt(lambda / beta)
 	momentum := (1 - q) / (1 + q)
 	last, at, g := append([]float64(nil), out...), append([]float64(nil), out...), make([]float64, s.cfg.Dim)
@@ -106,7 +106,7 @@ func (s *Synthetic) minimise() []float64 {
 	return out
 }
 
-// gradient writes that of the objective.
+// gradient writes the objective's gradient.
 func (s *Synthetic) gradient(dst, theta []float64) {
 	clear(dst)
 	for _, e := range s.eval {

@@ -124,8 +124,8 @@ func (o *mixed) mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.
 	return estimate, &release, err
 }
 
-// gaussian is the oracle of another trust model: the exact mean and Gaussian noise. It represents mechanisms whose
-// mean over a cohort is close to normal, which that of many users' messages is.
+// gaussian is the oracle of another trust model: the exact mean and Gaussian noise. It represents mechanisms with a
+// nearly normal mean over a cohort, as the mean of many users' messages is.
 type gaussian struct {
 	exact
 	std   func(phase int, users uint64) float64

@@ -28,8 +28,9 @@ type Config struct {
 	// Score writes the scores of a point on an event, as Plan.Scorecard defines them; it is needed where
 	// there is a scorecard, and not called elsewhere.
 	Score func(dst, theta []float64, e convex.Example)
-	// Examples has one a user, at least as many as the plan; which of them take part, and when, follows from the seed. One
-	// without features whose label is not a number reports the zero vector, as a row that does not fit its declaration.
+	// Examples has one example a user, for at least as many users as the plan has; which of them take part, and when,
+	// follows from the seed. An example without features and with NaN as its label reports the zero vector, as a row does
+	// that does not fit its declaration.
 	Examples []convex.Example
 	// Blocks replaces Examples where a report is about several units or rows: one a report, each of at least
 	// as many units as every mechanism of the plan needs.
@@ -117,7 +118,7 @@ type run struct {
 	phase   int
 }
 
-// An oracle estimates what a query asks of a cohort.
+// An oracle estimates the answer of a cohort to a query.
 type oracle interface {
 	// mean returns the estimate, and what the stage released for it, nil where no stage mixed anything.
 	mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.Release, error)
@@ -269,8 +270,7 @@ func (c Config) validate() error {
 	return nil
 }
 
-// needed returns the number of reports that a run needs: those of all stints, or one cohort of the phase that
-// goes on for ever.
+// needed returns the number of reports that a run needs: the reports of all stints, or one cohort of the endless phase.
 func (c Config) needed() uint64 {
 	n := manifest.Users(c.Plan)
 	if last := len(c.Plan.Phases) - 1; manifest.Endless(c.Plan) && last >= 0 {
@@ -333,7 +333,7 @@ func (r *run) round() error {
 	return nil
 }
 
-// reportID gives user i of a round an id; the mixer only asks that they differ.
+// reportID gives user i of a round an id; the mixer only requires that they differ.
 func reportID(step, i uint64) (id shuffle.ReportID) {
 	binary.LittleEndian.PutUint64(id[:], step)
 	binary.LittleEndian.PutUint64(id[8:], i)

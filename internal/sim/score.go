@@ -11,7 +11,7 @@ func MeanLoss(loss convex.Loss, theta []float64, examples []convex.Example) floa
 	return s / float64(max(1, len(examples)))
 }
 
-// Accuracy returns the share of examples with labels -1 and +1 on whose side of zero their score is; a score of zero
+// Accuracy returns the share of examples with labels -1 and +1 that have a score of the label's sign; a score of zero
 // counts as -1.
 func Accuracy(theta []float64, examples []convex.Example) float64 {
 	var right int

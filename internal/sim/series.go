@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// SeriesConfig asks for excess risk against the number of users on a synthetic population.
+// SeriesConfig configures a series of excess risk against the number of users on a synthetic population.
 type SeriesConfig struct {
 	Synthetic SyntheticConfig
 	// Problem is planned separately for each method and number of users; Users, Dim, Algorithm, Ridge and the
@@ -116,7 +116,8 @@ type Slope struct {
 	Sampling float64 `json:"sampling"`
 }
 
-// Slopes fits every method of a series, whose objective has a ridge or none. A series of one point has slopes 0.
+// Slopes fits every method of a series; ridge reports whether the objective has a ridge. A series of one point has
+// slopes 0.
 func Slopes(points []Point, ridge bool) []Slope {
 	if len(points) == 0 {
 		return nil

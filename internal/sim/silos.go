@@ -72,7 +72,7 @@ func Silos(split string, count int, rows []convex.Example, names []string) ([][]
 	return out, nil
 }
 
-// parts cuts rows into n, whose lengths differ by one at most.
+// parts cuts rows into n parts. Their lengths differ by one at most.
 func parts(rows []int, n int) (out [][]int) {
 	for i := range n {
 		out = append(out, rows[i*len(rows)/n:(i+1)*len(rows)/n])
@@ -80,8 +80,7 @@ func parts(rows []int, n int) (out [][]int) {
 	return out
 }
 
-// byName returns the rows of each name, in the order of the first ones. A row whose name cannot be read is in
-// none.
+// byName returns the rows of each name, in the order of the first ones. A row without a readable name is in none.
 func byName(names []string) (order []string, out [][]int) {
 	at := map[string]int{}
 	for i, name := range names {

@@ -20,9 +20,9 @@ type SyntheticConfig struct {
 	Seed  uint64 // of theta* and of the examples
 }
 
-// Synthetic is a population whose objective, the risk and a ridge, has a known minimiser: labels follow the
-// logistic model, or the linear one with independent bounded noise, and theta* minimises the risk. The risk is the
-// loss's, without clipping.
+// Synthetic is a population with a known minimiser of the objective, the risk and a ridge: labels follow the logistic
+// model, or the linear one with independent bounded noise, and theta* minimises the risk. The risk is the loss's,
+// without clipping.
 type Synthetic struct {
 	cfg     SyntheticConfig
 	loss    convex.Loss
@@ -84,7 +84,7 @@ func NewSynthetic(cfg SyntheticConfig) (*Synthetic, error) {
 	return s, nil
 }
 
-// Loss returns the loss whose risk theta* minimises.
+// Loss returns the loss of the risk that theta* minimises.
 func (s *Synthetic) Loss() convex.Loss { return s.loss }
 
 // Truth returns theta*. A copy.

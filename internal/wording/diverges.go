@@ -1,6 +1,6 @@
 package wording
 
-// What is said of a plan whose model is worse than the best constant, and what helps.
+// Messages about a plan that gives a model worse than the best constant, and advice.
 const (
 	WorseThanConstant = "worse than the best constant"
 	StepsTooLong      = "the steps are too long for these features, or the gradients are clipped too much: take fewer features, a smaller features.fourier.gamma, or schedule.interactive=true"

@@ -7,7 +7,7 @@ import (
 	"github.com/panlearn/panlearn/learner/method"
 )
 
-// NextRound describes the next round: how many users it asks, and when it closes with fewer.
+// NextRound describes the next round: how many users it takes, and when it closes with fewer.
 func NextRound(t method.Tracking) string {
 	text := fmt.Sprintf("the next round asks %d", t.Cohort)
 	if t.DeadlineMs > 0 {

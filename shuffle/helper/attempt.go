@@ -33,10 +33,10 @@ type attempt struct {
 	busy  bool                    // a goroutine decides
 	done  uint64                  // requests up to it are decided
 	waits map[uint64]func([]byte) // by number of requests, where the reply goes
-	sent  map[uint64][]byte       // signed replies that the leader may ask for again
+	sent  map[uint64][]byte       // signed replies that the leader may request again
 }
 
-// newAttempt draws the keys of an attempt, whose Open was verified, and signs its Join. x has no hash of a Join.
+// newAttempt draws the keys of an attempt with a verified Open, and signs its Join. x has no hash of a Join.
 func (h *Helper) newAttempt(open *wire.Open, x split.Attempt, r round, now time.Time) (*attempt, error) {
 	suite := h.task.Suite
 	key, err := seal.NewRoundKey(suite)
@@ -139,7 +139,7 @@ func (a *attempt) expects(r *split.Request, reply func([]byte)) {
 	}
 }
 
-// decide begins to decide the request whose turn it is, if there is one and none is being decided. h.mu is held.
+// decide begins to decide the next request in order, if it is there and no other is being decided. h.mu is held.
 func (h *Helper) decide(a *attempt) {
 	if a.busy || h.over {
 		return
@@ -160,8 +160,8 @@ func (h *Helper) decide(a *attempt) {
 	}
 }
 
-// decided counts the users of a request whose jobs have run, sends the reply, and returns the jobs of the next request;
-// nil where there is none.
+// decided counts the users of a request after its jobs have run, sends the reply, and returns the jobs of the next
+// request, or nil if there is none.
 func (h *Helper) decided(a *attempt) []*split.Job {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -18,7 +18,7 @@ type broker struct {
 	brought map[string]stream.Message
 }
 
-// watch asks to be woken; without it the timer does.
+// watch subscribes to wakes. Without them Run acts on its timer.
 func (b *broker) watch(ctx context.Context) {
 	wake, err := b.Records.Watch(ctx, b.Task)
 	if err != nil {

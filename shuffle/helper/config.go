@@ -34,8 +34,8 @@ type Folder interface {
 	Join(task stream.Hash, process split.Instance) error
 	// Knows reports whether a process was ever listed.
 	Knows(process split.Instance) bool
-	// Release stores the signed Share of an attempt by HelperMark.Release, and returns the mark that stands then, which
-	// no crash undoes.
+	// Release stores the signed Share of an attempt by HelperMark.Release, and returns the mark in the folder afterwards,
+	// which no crash undoes.
 	Release(x split.Attempt, signed []byte) (split.HelperMark, error)
 }
 
@@ -51,7 +51,7 @@ type Config struct {
 	// nobody is trusted at first use.
 	LeaderKey, LearnerKey ed25519.PublicKey
 
-	// Limits are the broker's; a task whose messages cannot fit is refused. Zero: not checked.
+	// Limits are the broker's; a task is refused if its messages exceed them. Zero: not checked.
 	Limits stream.Limits
 	// Lease is the stage's: calls of the broker time out after a quarter of it. 0: 15 s.
 	Lease time.Duration
@@ -62,7 +62,7 @@ type Config struct {
 
 	Observer Observer
 	Logger   *slog.Logger // nil: no log
-	// Instance tells the life of this process from each other one. Zero: drawn.
+	// Instance distinguishes this process from every other one, earlier or later. Zero: drawn.
 	Instance split.Instance
 }
 

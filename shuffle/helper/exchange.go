@@ -116,8 +116,8 @@ func (h *Helper) request(m *wire.Exchange, x split.Attempt, reply func([]byte)) 
 	return reason
 }
 
-// hears notes that the leader has stored the Share of a round: where that is above the mark, it is looked at. h.mu is
-// held.
+// hears notes that the leader has stored the Share of a round. If that round is above the mark, the Share is read. h.mu
+// is held.
 func (h *Helper) hears(highest uint64) {
 	if highest > h.mark.X.Round && h.shown != stream.Round(highest) {
 		h.shown = stream.Round(highest)
@@ -125,7 +125,7 @@ func (h *Helper) hears(highest uint64) {
 	}
 }
 
-// perform does what the desk answers, and erases the attempt where it has ended. h.mu is held.
+// perform does what the desk's answer requires, and erases the attempt if it has ended. h.mu is held.
 func (h *Helper) perform(answer split.Answer, reply func([]byte)) Reason {
 	reason := Taken
 	var data []byte
@@ -159,7 +159,7 @@ func (h *Helper) perform(answer split.Answer, reply func([]byte)) Reason {
 	return reason
 }
 
-// release signs a release, whose floor is laid, and marks it. The attempt's keys are erased before. h.mu is held.
+// release signs a share that has its floor, and marks it. The attempt's keys are erased before. h.mu is held.
 func (h *Helper) release(share split.Share, reply func([]byte)) {
 	a := h.held
 	h.held = nil

@@ -22,7 +22,7 @@ type follower struct {
 	round   *round // the newest, nil before one was found
 	seen    place  // the newest attempt that was joined or passed over
 	pending *attempt
-	begun   bool // what stood before this process was looked at
+	begun   bool // the records from before this process were read
 }
 
 // A round is one round as the learner announced it, checked against the task.
@@ -193,11 +193,11 @@ func (f *follower) roundOf(m stream.Message) (round, error) {
 	return round{number: stream.Round(r.Round), manifest: stream.HashOf(body), mixer: cfg}, nil
 }
 
-// back is the number of rounds behind the newest whose Shares are looked at when a process begins.
+// back is the number of rounds before the newest for which a process reads Shares when it begins.
 const back = 8
 
-// begin looks once at what stood before this process: Shares above the mark, which stop it; and it puts the mark's own
-// again, where the round is young enough to have records.
+// begin reads once the records from before this process. Shares above the mark stop the helper. The mark's own Share is
+// put again if its round is young enough to have records.
 func (f *follower) begin(ctx context.Context) error {
 	if f.begun || f.round == nil {
 		return nil

@@ -36,7 +36,7 @@ type Helper struct {
 	held     *attempt     // nil: none
 	closing  *closing     // a release that waits for the folder; nil: none
 	share    []byte       // the mark's Share, while it has to be put
-	shown    stream.Round // whose Share is to be looked at; 0: none
+	shown    stream.Round // the round of a Share that is to be read; 0: none
 	heard    time.Time    // when the leader's last message came
 	stopped  error        // why the helper stops for good
 	over     bool         // Run is over: nothing begins any more

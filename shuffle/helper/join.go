@@ -15,8 +15,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// join joins an attempt whose Open was verified, unless it has a Join, its round a Share, or the folder a release. x has
-// no hash of a Join.
+// join joins an attempt with a verified Open, unless the attempt has a Join, its round a Share, or the folder a release
+// of the round. x has no hash of a Join.
 func (f *follower) join(ctx context.Context, open *wire.Open, x split.Attempt) error {
 	at := place{x.Round, x.Number}
 	standing, err := f.broker.get(ctx, f.Task.Join(stream.Round(x.Round), stream.Attempt(x.Number)))
@@ -79,10 +79,11 @@ func (f *follower) list(ctx context.Context) error {
 	return err
 }
 
-// joined looks at a Join that stands where this process has not put one. It is of an earlier process of this folder,
-// whose attempts are gone, as the leader is told when it asks. Where no process of this folder put it, another one has a
-// copy, and nobody can tell which of the two is the original: both stop for good. The other one is told by refusals of
-// this round and the next, which it finds under its own key and did not put, as far as the broker shows them.
+// joined takes a Join on the broker that this process has not put. If an earlier process of this folder put it, that
+// attempt is gone, and the leader learns this from the reply to its next request. If no process of this folder put it,
+// another process has a copy of the folder, and nobody can decide which of the two is the original: both stop for good.
+// The other process stops because of refusals of this round and the next, which it finds under its own key and did not
+// put, as far as the broker shows them.
 func (f *follower) joined(ctx context.Context, m stream.Message) error {
 	var j wire.Join
 	if _, err := seal.VerifyRecord(m, f.Identity.Public(), f.hash, &j); err != nil {
@@ -129,7 +130,7 @@ func (f *follower) refuse(ctx context.Context, at place, refusal split.Share) er
 	return nil
 }
 
-// putJoin puts the Join of the attempt that is held. Where another one stands, nobody will ever send to ours.
+// putJoin puts the Join of the attempt that is held. If the broker has another one, no device will ever send to ours.
 func (f *follower) putJoin(ctx context.Context) error {
 	a := f.pending
 	if a == nil {

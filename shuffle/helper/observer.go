@@ -7,8 +7,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// An Observer is told what happens, for metrics. Every field may be nil. Functions must not block, and may be called
-// from any goroutine. Nothing here is about one user.
+// An Observer has functions that the helper calls on events, for metrics. Every field may be nil. Functions must not
+// block, and may be called from any goroutine. Nothing here is about one user.
 type Observer struct {
 	// Message: a message of the exchange came.
 	Message func(Reason)

@@ -7,7 +7,7 @@ import (
 	"github.com/panlearn/panlearn/internal/observe"
 )
 
-// ofDisk are the calls that ask the folder.
+// ofDisk names the calls that use the folder.
 const (
 	callFolder = "folder"
 	callMark   = "mark"

@@ -11,8 +11,8 @@ import (
 	"github.com/panlearn/panlearn/stream/seal"
 )
 
-// begun is the suffix of a key's file until its list stands. A key without a list is a copied one, so a new one is not
-// under its own name before: a crash in between leaves what the next call finishes, or draws again.
+// begun is the suffix of a key's file until its list is written. A key without a list counts as a copy, so a new key
+// gets its own name only after that: after a crash in between, the next call finishes, or draws again.
 const begun = ".begun"
 
 // A NewKey is a key that is not under its own name yet.
@@ -21,7 +21,8 @@ type NewKey struct {
 	path string
 }
 
-// Draw draws a key that is to be at path. One that a crash left before its list stood is dropped: nobody was told of it.
+// Draw draws a key that is to be at path. It drops a key that a crash left before its list was written: nobody knows
+// that key.
 func Draw(path string) (NewKey, error) {
 	if err := os.Remove(path + begun); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return NewKey{}, err
@@ -30,8 +31,8 @@ func Draw(path string) (NewKey, error) {
 	return NewKey{identity, path}, err
 }
 
-// Left returns the key that a crash left after its list stood; ok is false where none was left, and where the list is of
-// another key, of the file of another place, or knows a task.
+// Left returns the key that a crash left after its list was written. ok is false if there is none, and if the list is
+// of another key, of a file in another place, or has a task.
 func (r Roster) Left(path string) (key NewKey, ok bool, err error) {
 	identity, err := seal.LoadIdentity(path + begun)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -51,7 +52,7 @@ func (r Roster) Left(path string) (key NewKey, ok bool, err error) {
 // Place returns the place of the key's file, which it keeps.
 func (k NewKey) Place() (disk.Place, error) { return disk.PlaceOf(k.path + begun) }
 
-// Keep gives the key its own name, once its list stands. When it returns nil no crash undoes that.
+// Keep gives the key its own name, once its list is written. When it returns nil no crash undoes that.
 func (k NewKey) Keep() error {
 	if _, err := os.Stat(k.path); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(err, fmt.Errorf("%s is there already", k.path))

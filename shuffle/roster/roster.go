@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// An ID tells a file from every copy of another. It is drawn when the file is made first.
+// An ID distinguishes a file from every other file and their copies. It is drawn when the file is first made.
 type ID [16]byte
 
 // NewID draws an id from the operating system's generator.
@@ -30,7 +30,7 @@ type Roster struct {
 	Folder ID
 	Key    ed25519.PublicKey
 	Tasks  map[stream.Hash]ID // of each task ever worked on, the id of its marks
-	// Place tells the key's file of when the folder was made from every copy; zero: not known.
+	// Place is the place of the key's file when the folder was made, which a copy does not share; zero: not known.
 	Place disk.Place
 	// Processes lists those that ever acted in the identity's name from this folder, oldest first.
 	Processes []ID

@@ -29,8 +29,8 @@ type Config struct {
 	Cohort, Minimum uint64
 	// MaxBundle is the largest number of users in one bundle; 0 means 1. A cohort can be exceeded by MaxBundle - 1.
 	MaxBundle uint64
-	// MaxRequest bounds the encoding of one request in bytes: half of the broker's largest payload, or less. 0 stands
-	// for the largest that is allowed, 512 KiB.
+	// MaxRequest bounds the encoding of one request in bytes: half of the broker's largest payload, or less. 0 means the
+	// largest that is allowed, 512 KiB.
 	MaxRequest int
 }
 

@@ -65,8 +65,8 @@ func (r *reader) bytes() []byte {
 	return nil
 }
 
-// count returns the length of a list whose items have at least size bytes each: never more than the encoding has room
-// for, so that a length in a message reserves no memory that its bytes do not.
+// count reads the length of a list of items of at least size bytes each. It is never more than the remaining bytes can
+// hold, so that a length in a message reserves no more memory than the message's own size.
 func (r *reader) count(size int) int {
 	n := r.uint32()
 	if uint64(n)*uint64(size) > uint64(len(r.rest)) {

@@ -1,8 +1,8 @@
 package split
 
 // A Desk is the helper's process as the leader sees it: it holds at most one attempt, knows what the folder has marked,
-// and answers whatever comes. The caller holds the folder's lock for as long as the Desk lives, has verified the
-// signature of every message, and performs what an Answer asks for.
+// and answers every message. The caller holds the folder's lock for as long as the Desk lives, has verified the
+// signature of every message, and performs each Answer.
 type Desk struct {
 	instance Instance
 	mark     HelperMark
@@ -18,8 +18,8 @@ type deciding interface {
 	Erase()
 }
 
-// An Answer tells the caller what to do about a message; at most one field is set, and none where the message is
-// passed over in silence.
+// An Answer holds the action that a message requires of the caller. At most one field is set, and none if the message
+// is to be ignored.
 type Answer struct {
 	// Reply is to be sealed and sent.
 	Reply *Reply
@@ -29,7 +29,7 @@ type Answer struct {
 	Differs *Differs
 	// Commit is to be signed and stored by HelperMark.Release, in one synced step; then call Committed.
 	Commit *Share
-	// Signed is the stored Share of the attempt: send it, and put it as the round's Share if it does not stand.
+	// Signed is the stored Share of the attempt: send it, and put it as the round's Share if the broker has none.
 	Signed []byte
 }
 
@@ -122,9 +122,9 @@ func (d *Desk) Ping(p Ping) Answer {
 	return Answer{Pong: &pong}
 }
 
-// Finish takes a finish. Where the helper stands at the same place, the attempt is being released from here on: it takes
-// no request, its floor is laid, and Commit asks for the mark, which is the one point at which the round is released.
-// e is entropy of this floor alone.
+// Finish takes a finish. If the helper has decided the same requests as the leader, the attempt is being released from
+// here on: it takes no request, its floor is laid, and Commit requires the mark, which is the one point at which the
+// round is released. e is entropy of this floor alone.
 func (d *Desk) Finish(f Finish, e Entropy) Answer {
 	switch {
 	case d.holds(f.X):
@@ -142,9 +142,9 @@ func (d *Desk) Finish(f Finish, e Entropy) Answer {
 	return d.gone(f.X)
 }
 
-// Committed takes the mark that stands in the folder after Commit was performed. Where it is the attempt's, its Share
-// is released, and sent; else nothing of the attempt is. A folder that fails is asked again, and until it answers
-// nothing is sent.
+// Committed takes the mark that is in the folder after Commit was performed. If it is the attempt's, the attempt's
+// Share is released, and sent; otherwise nothing of the attempt is. If the folder fails, perform Commit again; nothing
+// is sent until it succeeds.
 func (d *Desk) Committed(mark HelperMark) Answer {
 	x := d.closing.X
 	d.drop()

@@ -41,8 +41,8 @@ func (s Step) String() string {
 	return stepNames[s]
 }
 
-// An Ending carries an attempt of the leader from its Prepared to the batch, or to its death. It is a value machine: the
-// caller performs Step and tells what came of it.
+// An Ending carries an attempt of the leader from its Prepared to the batch, or to its death. It is a value machine:
+// the caller performs Step and passes the result back.
 type Ending struct {
 	prepared Prepared
 	step     Step
@@ -85,7 +85,7 @@ func (e *Ending) Stored(ok bool) {
 	}
 }
 
-// Share takes a Share of the round whose signature was verified, with its signed bytes, from the helper's answer or from
+// Share takes a Share of the round, with a verified signature, and its signed bytes, from the helper's answer or from
 // the stream.
 func (e *Ending) Share(s Share, signed []byte) {
 	switch {
@@ -97,8 +97,8 @@ func (e *Ending) Share(s Share, signed []byte) {
 	}
 }
 
-// Gone takes the helper's word that it neither holds nor released the attempt. Where it has marked the round, another
-// attempt may have been released, which the folder tells.
+// Gone takes the helper's message that it neither holds nor released the attempt. If the helper has marked the round,
+// another attempt may have been released, which the folder shows.
 func (e *Ending) Gone(g Gone) {
 	if e.step != StepSend || g.X != e.prepared.X() {
 		return

@@ -12,12 +12,12 @@ var errNoRequest = errors.New("no leader makes such a request")
 var errManyIDs = errors.New("too many users were shown")
 
 // A Helper decides the requests of one attempt: requests go in, replies come out. It is a value machine as Leader is,
-// and a Desk holds it. Between two calls its memory holds an aggregate share, ids, kept replies and requests whose turn
-// has not come.
+// and a Desk holds it. Between two calls its memory holds an aggregate share, ids, kept replies and requests that wait
+// for earlier ones.
 type Helper struct {
 	acc     *accumulator
 	in      inbox
-	work    []*Job // of the request whose turn it is, handed out and not decided
+	work    []*Job // of the next request in order, handed out and not decided
 	shown   uint64 // users of decided requests
 	rejects Rejects
 	over    error
@@ -49,7 +49,7 @@ func (h *Helper) Over() error { return h.over }
 // attempt returns the attempt that the helper decides.
 func (h *Helper) attempt() Attempt { return h.in.x }
 
-// receive takes a request of the leader, whose signature was verified. It returns the reply if the request was decided
+// receive takes a request of the leader with a verified signature. It returns the reply if the request was decided
 // before; an error ends the attempt.
 func (h *Helper) receive(r Request) (*Reply, error) {
 	if h.over != nil {
@@ -65,7 +65,7 @@ func (h *Helper) receive(r Request) (*Reply, error) {
 	return kept, nil
 }
 
-// Work returns the jobs of the request whose turn it is, for any number of goroutines, or false if there is none. It
+// Work returns the jobs of the next request in order, for any number of goroutines, or false if there is none. It
 // returns each request's jobs once: run all of them, then Decide.
 func (h *Helper) Work() ([]*Job, bool) {
 	if h.over != nil || h.work != nil {
@@ -84,8 +84,8 @@ func (h *Helper) Work() ([]*Job, bool) {
 	return jobs, true
 }
 
-// Decide counts the users of the request whose jobs have all run, in the request's order, and returns the reply. An
-// error ends the attempt. Where the attempt has ended while the jobs ran, Decide erases them and returns why.
+// Decide counts the users of the request after all its jobs have run, in the request's order, and returns the reply. An
+// error ends the attempt. If the attempt has ended while the jobs ran, Decide erases them and returns the reason.
 func (h *Helper) Decide() (Reply, error) {
 	jobs := h.work
 	h.work = nil
@@ -119,8 +119,8 @@ func (h *Helper) Decide() (Reply, error) {
 	return h.in.decide(outcomes, messages), nil
 }
 
-// finish ends the counting where the helper stands where the leader does, and returns the release. An error ends the
-// attempt: nothing of it is released.
+// finish ends the counting if helper and leader agree on the requests decided, and returns the release. An error ends
+// the attempt: nothing of it is released.
 func (h *Helper) finish(f Finish, e Entropy) (Share, error) {
 	if h.over != nil {
 		return Share{}, h.over

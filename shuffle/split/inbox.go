@@ -1,7 +1,7 @@
 package split
 
-// An inbox is the helper's end of the exchange without what is counted: which requests it has decided, their replies
-// as long as the leader may ask for them again, and the chain.
+// An inbox is the helper's end of the exchange, without the counted shares: which requests it has decided, their
+// replies as long as the leader may request them again, and the chain.
 type inbox struct {
 	x       Attempt
 	window  uint64
@@ -62,7 +62,7 @@ func (i *inbox) decide(outcomes []Outcome, messages []PrepMessage) Reply {
 	return reply
 }
 
-// finish returns the message by which the leader ends the attempt where the helper stands, with so many users counted.
+// finish returns the message by which the leader ends the attempt in the helper's state, with so many users counted.
 func (i *inbox) finish(users uint64) Finish {
 	return Finish{X: i.x, Requests: i.done, Users: users, Chain: i.chain}
 }

@@ -170,7 +170,7 @@ func (l *Leader) Cut() (Request, bool) {
 	return r, true
 }
 
-// Pending returns the users whose bundles wait for the next request, and whether they fill one.
+// Pending returns the number of users in bundles that wait for the next request, and whether they fill one.
 func (l *Leader) Pending() (users int, full bool) {
 	return l.pending.users, l.pending.users >= maxUsers || requestHead+l.pending.bytes >= l.acc.cfg.MaxRequest
 }
@@ -184,7 +184,7 @@ func (l *Leader) request(n uint64) Request {
 	return r
 }
 
-// Unreplied returns the requests whose reply is not here, in order, as they are to be sent again.
+// Unreplied returns the requests without a reply, in order, as they are to be sent again.
 func (l *Leader) Unreplied() []Request {
 	var out []Request
 	for i, s := range l.out.open {
@@ -202,8 +202,8 @@ type Decision struct {
 	Outcome Outcome
 }
 
-// Handle takes a reply of the helper, whose signature was verified, and returns the users that it and those that
-// waited for it decide, in order. An error ends the attempt: leader and helper differ, and nothing of it is released.
+// Handle takes a reply of the helper, with a verified signature. It returns the decisions of this reply and of those
+// that waited for it, in order. An error ends the attempt: leader and helper differ, and nothing of it is released.
 func (l *Leader) Handle(r Reply) ([]Decision, error) {
 	if l.over != nil {
 		return nil, l.over
@@ -263,8 +263,8 @@ func (l *Leader) apply(reply Reply) ([]Decision, error) {
 	return decided, nil
 }
 
-// CanPrepare reports whether the attempt may end: nothing is unanswered, and the minimum is counted. The caller asks
-// when the cohort is full or the deadline has come.
+// CanPrepare reports whether the attempt may end: every request has its reply, and the minimum is counted. Call it when
+// the cohort is full or the deadline has come.
 func (l *Leader) CanPrepare() bool {
 	return l.over == nil && l.idle() && l.acc.users >= l.acc.cfg.Minimum
 }

@@ -1,8 +1,8 @@
 package split
 
-// LeaderMarks hold what a leader's folder says of a task beside the bytes: the attempt whose Prepared is stored, and
-// that whose helper's Share is. Every step on them is one that no other process divides: read, ask here, write, sync.
-// The zero Attempt stands for none.
+// LeaderMarks holds a leader's marks of a task: the attempt with a stored Prepared, and the attempt with a stored Share
+// of the helper. Every step on them must be atomic among processes: read, call a method, write, sync. The zero Attempt
+// means none.
 type LeaderMarks struct {
 	Prepared Attempt
 	Released Attempt
@@ -33,8 +33,8 @@ func (m LeaderMarks) Release(x Attempt) (LeaderMarks, bool) {
 	return m, true
 }
 
-// Drop returns the marks without the prepared attempt x, whose key is overwritten, and false where another attempt is
-// prepared or x is released: then nothing is overwritten.
+// Drop returns the marks without the prepared attempt x, so that its key is overwritten. It returns false if another
+// attempt is prepared or x is released: then nothing is overwritten.
 func (m LeaderMarks) Drop(x Attempt) (LeaderMarks, bool) {
 	if x != m.Prepared || x == m.Released {
 		return m, false
@@ -55,9 +55,9 @@ const (
 	Void
 )
 
-// Find returns what to do about a round that has no batch and no claim. share is the attempt of the Share that stands
-// for the round, release or refusal, and the zero Attempt if none does. marked is the highest round that the helper
-// said it has marked, 0 if it said nothing.
+// Find returns what to do about a round that has no batch and no claim. share is the attempt of the round's Share, a
+// release or a refusal, or the zero Attempt if there is none. marked is the highest round that the helper has reported
+// as marked, 0 if it reported none.
 func (m LeaderMarks) Find(round uint64, share Attempt, marked uint64) Finding {
 	prepared := m.Prepared.Round == round
 	switch {
@@ -69,8 +69,8 @@ func (m LeaderMarks) Find(round uint64, share Attempt, marked uint64) Finding {
 	return Open
 }
 
-// A HelperMark holds what a helper's folder says of a task: the attempt that it released last, and the signed Share. The
-// zero value stands for none.
+// A HelperMark holds a helper's mark of a task: the attempt that it released last, and the signed Share. The zero value
+// means none.
 type HelperMark struct {
 	X      Attempt
 	Signed []byte

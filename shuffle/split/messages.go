@@ -44,8 +44,8 @@ func (User) String() string { return "user of a bundle" }
 // GoString hides the prep share.
 func (User) GoString() string { return "user of a bundle" }
 
-// A Bundle is one message of a device: users whose shares were sealed together, and the ciphertext for the helper.
-// It goes into one request whole, and is decided user by user.
+// A Bundle is one message of a device: its users, with shares that were sealed together, and the ciphertext for the
+// helper. It goes into one request whole, and is decided user by user.
 type Bundle struct {
 	Users  []User
 	Sealed []byte // to the helper's key of the attempt, opened with AssociatedData(Users)
@@ -158,17 +158,17 @@ func NextChain(last, request Hash, outcomes []Outcome) Hash {
 // except Share are by their senders.
 type Ping struct {
 	X       Attempt
-	Highest uint64 // the highest round whose Share the leader has stored, 0 for none
+	Highest uint64 // the highest round for which the leader has stored a Share, 0 for none
 }
 
 // A Pong answers a Ping of an attempt that the helper holds or has released.
 type Pong struct {
 	X        Attempt
 	Instance Instance
-	Show     uint64 // a round above the helper's mark whose Share it has to be shown, 0 for none
+	Show     uint64 // a round above the helper's mark for which it needs to see the Share, 0 for none
 }
 
-// A Finish asks the helper to end X where the leader stands, after Requests replies. The leader sends the same bytes
+// A Finish asks the helper to end X in the leader's state, after Requests replies. The leader sends the same bytes
 // until the attempt has ended.
 type Finish struct {
 	X        Attempt

@@ -14,7 +14,7 @@ type outbox struct {
 	open   []sent // requests base+1, base+2, ...
 }
 
-// A sent is a request whose reply is not applied.
+// A sent is a request without an applied reply.
 type sent struct {
 	digest Hash
 	users  int

@@ -13,9 +13,9 @@ type Note struct {
 	Spent [][16]byte
 }
 
-// A Prepared is all that the leader needs to end an attempt: where it stood, and its aggregate share with its floor. It
-// is stored encrypted under a key in a file of its own, which is overwritten when the attempt dies: with the next
-// attempt's release it would be a second one. Nothing of it but Finish leaves the folder.
+// A Prepared is all that the leader needs to end an attempt: its state in the exchange, and its aggregate share with
+// its floor. It is stored encrypted under a key in a file of its own, which is overwritten when the attempt dies: with
+// the next attempt's release it would be a second one. Nothing of it but Finish leaves the folder.
 type Prepared struct {
 	Finish    Finish
 	Note      Note

@@ -13,9 +13,9 @@ import (
 	"github.com/panlearn/panlearn/shuffle"
 )
 
-// ID returns a report's id, Prio3's nonce: HKDF of the secret of the draw, the hash of the signed Open and that of the
-// signed Join. It is known to nobody before both stand, the same if a device restarts in that attempt, and new in the
-// next. draw is a secret of 32 bytes that belongs to the memoized counts alone.
+// ID returns a report's id, Prio3's nonce: HKDF of the secret of the draw, the hash of the signed Open and the hash of
+// the signed Join. Nobody knows it before both are published; it is the same if a device restarts in that attempt, and
+// new in the next. draw is a secret of 32 bytes that belongs to the memoized counts alone.
 func ID(draw [32]byte, open, join Hash) (id shuffle.ReportID) {
 	info := "panlearn split id v1\x00" + string(open[:]) + string(join[:])
 	key, err := hkdf.Key(sha256.New, draw[:], nil, info, len(id))

@@ -193,7 +193,7 @@ func (s spentSet) look(users []User) (spent []bool, all bool) {
 	return spent, all
 }
 
-// spend spends the ids of a job that opened, in order, and makes duplicates of users whose id was spent meanwhile.
+// spend spends the ids of a job that opened, in order, and marks users as duplicates if their id was spent meanwhile.
 func (s spentSet) spend(j *Job) {
 	if !j.opened {
 		return

@@ -49,7 +49,7 @@ func UsersOf(r *wire.Report) []split.User {
 }
 
 // OpenerOf returns a split.Opener of one party's part of a report, with the key that the party drew for the attempt.
-// The input shares of the users stand one after the other, all of one length.
+// The users' input shares follow one another, all of one length.
 func OpenerOf(k *seal.RoundKey, c seal.SharedContext, p seal.Party) split.Opener {
 	return OpenerWith(k, c, p, 0, func([]byte, int) []bool { return nil })
 }

@@ -76,8 +76,7 @@ func Verify(signed []byte, from ed25519.PublicKey) (*wire.Exchange, split.Attemp
 }
 
 // Open returns the message that a verified Exchange carries: a *split.Request or Reply, which the round key opens, or a
-// *split.Ping, Pong, Finish, Gone or Differs, which needs none. It is of the attempt, and has the number, that stand
-// beside it.
+// *split.Ping, Pong, Finish, Gone or Differs, which needs none. Its attempt and number equal those of m in clear.
 func Open(m *wire.Exchange, key *seal.RoundKey) (any, error) {
 	x := AttemptOf(m)
 	plain := m.Plain

@@ -26,7 +26,7 @@ type attempt struct {
 	opened uint64      // stream sequence of its Open; 0: not put yet
 
 	cutoff uint64          // highest sequence examined in this attempt
-	counts [reasons]uint64 // messages by what became of them, and users whose token does not count
+	counts [reasons]uint64 // messages by outcome, and users whose token does not count
 	taking taking
 	single sealed // scratch of examine
 }
@@ -135,10 +135,10 @@ func (a *attempt) room() uint64 {
 }
 
 // ripe reports whether the attempt can be closed: at the planned cohort, or past the deadline with the minimum. Past
-// the deadline it goes on while reports come, for as long as the deadline again at most: who has sent one has paid for
-// it. A round that reaches its minimum late, or whose stage was asleep at its deadline, still has that time.
+// the deadline it goes on while reports come, at most for the length of the deadline once more: their users have been
+// charged. A round that reaches its minimum late, or whose stage was asleep at its deadline, still has that time.
 //
-// Under trust split it takes no more once it is ripe, and is closed when the helper has decided what is unanswered.
+// Under trust split it takes no more reports once it is ripe, and is closed when the helper has decided all of them.
 func (a *attempt) ripe(now time.Time) bool {
 	if a.pair == nil {
 		return a.term.full(now, a.users(), a.lives)

@@ -11,9 +11,9 @@ import (
 // broker sees too, and nothing that a report holds. It dies with the process; the next process begins with the number
 // in the plan.
 //
-// An event that is sent to a round that has no place for it may have been released, whatever its device was told, so
-// it costs its user what a round costs, and most users have no second one. So no more are asked for than there are
-// places: the share grows if too few come.
+// An event that is sent to a full round may have been released, whatever answer its device got. So it costs its user a
+// round, and most users cannot pay for a second one. Therefore no more events are invited than there are places: the
+// share grows if too few come.
 type backlog struct {
 	of       place
 	ramp     stream.Ramp // of the attempt

@@ -11,8 +11,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// claiming takes the right to release. From its first put on, the claim may stand without our knowing; so the phase
-// goes on until it knows, even without the lease.
+// claiming puts the claim, which is the right to release. From its first put on, the claim may be on the broker
+// although no reply said so; the phase goes on until it knows, even without the lease.
 type claiming struct {
 	*environment
 	release *release
@@ -49,15 +49,16 @@ func (p *claiming) handle(now time.Time, _ effects, r result) (phase, error) {
 }
 
 // leftBehind reports whether so much was put on the stream of attempts between two records that the round of the first
-// may have been removed since, so that a record on an empty subject of it need not be the first that ever stood there.
-// The broker numbers what it stores, whatever becomes of it, so the decision depends on neither a clock nor a lagging
+// may have been removed since, so that a record on an empty subject of it need not be the first on that subject. The
+// broker numbers what it stores, whatever becomes of it, so the decision depends on neither a clock nor a lagging
 // reader. A removed round has more than stream.KeptRounds behind it, of at least one record each. A record of 0 means
 // none: then nothing is known, and leftBehind returns false.
 func (*environment) leftBehind(record, later uint64) bool {
 	return record > 0 && later > record+uint64(stream.KeptRounds)/2
 }
 
-// releasing puts the batch, and on every retry the same bytes. What stands afterwards is the round's outcome.
+// releasing puts the batch, and on every retry the same bytes. The batch that is on the broker afterwards is the
+// round's outcome.
 type releasing struct {
 	*environment
 	release *release

@@ -8,12 +8,12 @@ import (
 
 // A clearing empties the queue where this process has the lease and no attempt open.
 //
-// It reads the sequence that the next report will have, renews the lease, and purges everything below that sequence,
-// of all rounds and attempts. The renewal is a compare-and-set write over our own last one: as it succeeds, nobody
-// else has written the lease before it, so nobody else could open an attempt before the sequence was read, and all
-// that stands below it is of attempts that are dead. However long the purge is under way after that, it never takes a
-// report of somebody's open attempt: these have higher sequences. A purge without a bound, or with one that was read
-// after a successor's Open, could.
+// It reads the sequence that the next report will have, renews the lease, and purges everything below that sequence, of
+// all rounds and attempts. The renewal is a compare-and-set write over our own last one: as it succeeds, nobody else
+// has written the lease before it, so nobody else could open an attempt before the sequence was read, and all reports
+// below it belong to dead attempts. However long the purge is under way after that, it never takes a report of
+// somebody's open attempt: these have higher sequences. A purge without a bound, or with one that was read after a
+// successor's Open, could.
 type clearing struct{ before uint64 } // 0: not known
 
 func (c *clearing) next() effects {

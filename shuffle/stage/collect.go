@@ -81,7 +81,7 @@ func (p *opening) handle(now time.Time, _ effects, r result) (phase, error) {
 		again: now.Add(p.lease.patience())}, nil
 }
 
-// passing waits before it opens the attempt after one whose number somebody else has taken.
+// passing waits before it opens the attempt after a number that somebody else has taken.
 type passing struct {
 	stateless
 	*environment
@@ -90,9 +90,9 @@ type passing struct {
 	until   time.Time
 }
 
-// passOn returns the phase that opens an attempt after one under which stands what this stage did not sign: at once
-// where that was the first in a row, after longer each time from then on. A broker that shows such records under every
-// number keeps nobody busy.
+// passOn returns the phase that opens the next attempt after a number under which the broker has a record that this
+// stage did not sign. The first such number in a row is passed at once, later ones after longer each time, so that a
+// broker with such records under every number keeps nobody busy.
 func passOn(e *environment, r round, number stream.Attempt, now time.Time) (phase, error) {
 	e.foreign++
 	if e.foreign == 1 {
@@ -118,16 +118,16 @@ func (p *passing) handle(now time.Time, _ effects, _ result) (phase, error) {
 // (attempt.ripe). Under the minimum it goes on for ever, unless the round turns out to have its outcome, or the
 // learner ends the task.
 //
-// An outcome may stand already: what settling and inspecting did not find decides nothing, and a replica that lags may
-// have hidden the batch and the claim of the life before. Its users have their Close and will not come again.
+// The round may have its outcome already: a replica that lags may have hidden from settling and inspecting the batch
+// and the claim of an earlier life. Its users have their Close and will not come again.
 type collecting struct {
 	*environment
 	attempt *attempt
-	open    []byte    // what stands as its Open
+	open    []byte    // the Open on the broker
 	again   time.Time // when it is looked for
-	lost    bool      // it is not there: it is put again, where its round stands
+	lost    bool      // the Open is not there: it is put again if its round is there
 	stands  bool      // the round was there when the Open was not
-	gone    time.Time // of our patience with a round that is not there; zero: it was when it was looked for
+	gone    time.Time // when we stop waiting for a missing round; zero: it was there at the last look
 	look    time.Time // next look at the records
 	looks   int       // done of this one, which is of three: the outcome, End, the queue
 	quiet   int       // such looks in a row, while no report came and nothing was announced
@@ -274,8 +274,9 @@ func (p *collecting) handle(now time.Time, did effects, r result) (phase, error)
 	return &marking{environment: p.environment, release: out}, nil
 }
 
-// flooded ends an attempt whose places are not used, or that nobody asks for: the next one keeps places for longer, or
-// opens without. Under the trusts with floors the users of a flooded one could not come again, so it goes on.
+// flooded ends an attempt if its places are not used, or if nobody requests any: the next attempt keeps places for
+// longer, or opens without places. Under the trusts with floors the users of a flooded attempt could not come again, so
+// it goes on.
 func (p *collecting) flooded(now time.Time) (phase, error) {
 	a := p.attempt
 	if a.pair != nil && a.pair.silent(now) {
@@ -307,8 +308,8 @@ func (p *collecting) flooded(now time.Time) (phase, error) {
 	return openAttempt(p.environment, a.round, a.number+1, now)
 }
 
-// decided handles that the task has ended after this round, or a later one: the round had its outcome. Unless a
-// replica lags, the broker lost that, and nobody asks for it any more.
+// decided handles that the task has ended after this round, or a later one: the round had its outcome. Unless a replica
+// lags, the broker lost that, and nobody needs it any more.
 func (p *collecting) decided(now time.Time) phase {
 	if p.expires.IsZero() {
 		p.expires = now.Add(p.lease.patience())
@@ -320,8 +321,8 @@ func (p *collecting) decided(now time.Time) phase {
 	return &settling{environment: p.environment, number: p.attempt.round.number + 1}
 }
 
-// passOver returns an error unless it is of a record that its writer did not write. Reports are taken while such a one
-// stands: it is looked at again at the next look.
+// passOver returns err, or nil if err is about a record that its writer did not write. Reports are taken while the
+// broker shows such a record; the next look reads it again.
 func (p *collecting) passOver(err error) error {
 	if !errors.Is(err, seal.ErrNotWritten) {
 		return err
@@ -333,9 +334,9 @@ func (p *collecting) passOver(err error) error {
 	return nil
 }
 
-// reopened looks at the newest Open of the round, now and then. Where the broker lost ours it is put again, or who has
-// not heard of it could never join. Where another process opened the round after us, which it can where the broker
-// lost the lease, devices send to it, and not to us.
+// reopened looks at the newest Open of the round, now and then. An Open that the broker lost is put again, because
+// devices that have not received it could never join. Another process can open the round after us if the broker lost
+// the lease; devices then send to that process, and not to us.
 func (p *collecting) reopened(now time.Time, did effects, r result) phase {
 	newest, ours := p.attempt.number, r.put.Ours
 	if did.call == latest {
@@ -352,9 +353,9 @@ func (p *collecting) reopened(now time.Time, did effects, r result) phase {
 	return p
 }
 
-// unopened handles the answer whether the round stands whose Open was lost. A learner that waits for it puts it again,
-// so the stage looks for longer than that takes. If the round stays away, or is another, the broker was put back to
-// before it.
+// unopened takes the result of reading a round after its Open was lost. A learner that waits for the round puts it
+// again, so the stage looks for longer than that takes. If the round stays away, or is another, the broker was put back
+// to before it.
 func (p *collecting) unopened(now time.Time, r result) phase {
 	read, err := round{}, error(nil)
 	if r.message != nil {

@@ -43,7 +43,7 @@ type Config struct {
 	Identity    *seal.Identity // the same for all stage processes of the task
 	// LearnerKey is the learner's pinned key. Empty: the key that Task names is trusted at first use.
 	LearnerKey ed25519.PublicKey
-	// Limits are the broker's; a task whose batch or report cannot fit is refused. Zero: not checked.
+	// Limits are the broker's; a task is refused if a batch or a report of it exceeds them. Zero: not checked.
 	Limits stream.Limits
 
 	// LeaseTTL is the time for which a silent stage keeps others waiting; a claim without a batch makes the round void

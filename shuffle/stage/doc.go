@@ -8,14 +8,14 @@
 // owns the goroutine: it keeps the lease (lease.go), performs the effects (perform.go), and repeats those that failed.
 //
 //	introducing -> enlisting -> seeking -> settling                                enlist.go, find.go
-//	settling    -> closing     its batch stands
+//	settling    -> closing     its batch is there
 //	            -> awaiting    it has none
-//	awaiting    -> inspecting  its Round stands
+//	awaiting    -> inspecting  its Round is there
 //	            -> recalling   the same where reports have tokens, and rounds before it are not read yet
 //	            -> looking     the same under trust split
-//	            -> seeking     that was put again where it had been removed
+//	            -> seeking     the Round was put again after it had been removed
 //	            -> ended       the task ended before it
-//	            -> settling    for long it does not stand: the round before, whose batch may be lost; the next, if the task ended after it
+//	            -> settling    for long it is not there: the round before, with a batch that may be lost; the next, if the task ended after it
 //	recalling   -> inspecting  every list of tokens that a batch covers was read   recall.go
 //	inspecting  -> contested   it is claimed
 //	            -> voiding     a mark without its claim, or a Close without its batch
@@ -27,7 +27,7 @@
 //	            -> finishing   the same under trust split: key is erased, the share has its floor
 //	            -> reopening   the helper does not hold the attempt any more
 //	            -> looking     the helper has released the round
-//	            -> closing     an outcome stands after all: the attempt is dropped
+//	            -> closing     there is an outcome after all: the attempt is dropped
 //	            -> ended       the task ended before it: the attempt is dropped
 //	            -> settling    the task ended after it, and its outcome is lost: the same
 //	            -> seeking     another process opened the round after us: the same
@@ -37,13 +37,13 @@
 //	            -> spending    the same where reports have tokens
 //	            -> contested   another's: the release is erased
 //	            -> seeking     others worked on for long, as above: the same
-//	spending    -> releasing   the round's lists of tokens stand                   recall.go
-//	            -> contested   another list stands in the place of ours
-//	releasing   -> closing     a batch stands, ours or not
-//	contested   -> closing     their batch stands                                  void.go
+//	spending    -> releasing   the round's lists of tokens are there               recall.go
+//	            -> contested   another list is there, not ours
+//	releasing   -> closing     there is a batch, ours or not
+//	contested   -> closing     their batch is there                                void.go
 //	            -> voiding     their lease expired twice
-//	voiding     -> closing     a batch stands, void or not
-//	closing     -> sweeping    the Close stands                                    close.go
+//	voiding     -> closing     there is a batch, void or not
+//	closing     -> sweeping    the Close is there                                  close.go
 //	sweeping    -> settling    the next round
 //
 // Under trust split the stage is the leader of two operators, and these phases come with it (pairing.go, exchange.go):
@@ -52,7 +52,7 @@
 //	            -> finishing   its share is in the folder
 //	            -> voiding     the helper released it, and the folder has no share
 //	finishing   -> marking     the helper's Share is in the folder
-//	            -> reopening   the helper's word that the attempt died: its key in the folder is overwritten
+//	            -> reopening   the helper reports that the attempt died: its key in the folder is overwritten
 //	            -> looking     another process went further
 //	reopening   -> opening     after a while, longer each time
 //
@@ -65,7 +65,7 @@
 // # Promises
 //
 //   - At most one batch of a round, real or void, whatever crashes and whatever other processes run: an attempt
-//     puts its claim before its batch, both are written by compare-and-set, and who loses erases its totals and
+//     puts its claim before its batch, both are written by compare-and-set, and the loser erases its totals and
 //     sends nothing.
 //   - A report is counted at most once, and only under the id, attempt and manifest that it was sealed for.
 //   - Nothing is opened after the cutoff is fixed; the key is erased before the claim is put.
@@ -76,14 +76,14 @@
 //   - Whatever a device sends ends in a [Reason]; it is counted and never logged.
 //   - Under trust split nothing that the stage does depends on its sum of shares before its floor is laid; what it puts
 //     follows from its folder alone, whichever process puts it.
-//   - Where reports have tokens a nonce is counted once, in an attempt and over all rounds whose batch stands: lists of
+//   - Where reports have tokens a nonce is counted once, in an attempt and over all rounds with a batch: lists of
 //     them are put between claim and batch, which covers them by its chain. A round without a batch spends nothing.
 //   - Memory: totals (dim words), the ids of one cohort, at most Prefetch sealed reports, 16 bytes of
 //     each token that was counted.
 //
 // # Refusals
 //
-// Run ends with an error that says what to do where another identity stands as the task's stage, where a record does
+// Run ends with an error that says what to do where the task has another stage identity, where a record does
 // not verify under its pinned key, where a round contradicts its task, where a batch could not fit the broker, where
 // the broker does not show all tokens that were counted ([ErrHidden]), and
 // never for anything that a device sent.

@@ -162,7 +162,7 @@ func (e *environment) readRound(m *stream.Message) (round, error) {
 	out := round{number: stream.Round(r.Round), step: stream.Step(r.Step), manifest: stream.HashOf(body), mixer: cfg, waiting: manifest.Waiting(at,
 		r.Step),
 		deadline: at.Deadline}
-	if e.leftBehind(r.Round, m.Sequence) { // Round r stands at r+1, behind the task, and few more where records were lost
+	if e.leftBehind(r.Round, m.Sequence) { // Round r has sequence r+1, or a few more where records were lost
 		out.before = stream.Round(m.Sequence) - 2
 		return out, nil
 	}

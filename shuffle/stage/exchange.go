@@ -64,8 +64,8 @@ func (x *exchange) due(n uint64, now time.Time) bool {
 	return true
 }
 
-// asks reports whether the helper is to be asked now: a quarter of the lease after it said anything, or was asked,
-// where no request is on its way.
+// asks reports whether to send the helper a request now: a quarter of the lease after its last message or the last
+// request, if no request is unanswered.
 func (x *exchange) asks(now time.Time) bool {
 	if len(x.sent) > 0 || now.Before(x.asksAt()) {
 		return false
@@ -108,7 +108,7 @@ func (x *exchange) next() time.Time {
 	return at
 }
 
-// A link carries the messages of one prepare subject, and keeps what the helper answers until Run's goroutine takes it.
+// A link carries the messages of one prepare subject, and keeps the helper's answers until Run's goroutine takes them.
 type link struct {
 	subject string
 	send    func([]byte) error
@@ -116,8 +116,8 @@ type link struct {
 	close   context.CancelFunc
 }
 
-// linked bounds the answers that wait: two windows of requests. More of them are lost, and come again when they are asked
-// for again.
+// linked bounds the answers that wait: two windows of requests. More are dropped, and the helper sends them again when
+// a request is repeated.
 const linked = 64
 
 // Room in the longest answer beside what grows with a task: for a reply, requests of usual bundles with it.
@@ -180,8 +180,8 @@ func (d *dialer) hangUp() {
 }
 
 // ask sends the finish of an attempt to the helper and returns the first answer that comes until a time and ends the
-// attempt; nil where none does, or nobody listens. Other answers change nothing: one that is forged, or comes again, would
-// have the finish sent again at once, without end.
+// attempt; nil where none does, or nobody listens. Other answers are ignored: otherwise one that is forged or repeated
+// would make the stage send the finish again at once, without end.
 func (s *Stage) ask(ctx context.Context, todo effects) ([]byte, error) {
 	l, err := s.dialer.dial(ctx, todo.instance)
 	if err != nil {
@@ -367,8 +367,8 @@ func (e *environment) sendPlain(l *link, message any) error {
 	return l.send(data)
 }
 
-// hear takes one answer of the helper. What does not verify, or is of another attempt, is passed over: anybody may have
-// sent it.
+// hear takes one answer of the helper. An answer that does not verify, or is about another attempt, is ignored: anybody
+// may have sent it.
 func (a *attempt) hear(l *link, answer []byte, now time.Time) {
 	p := a.pair
 	message, ok := a.heard(answer, a.opener.key)
@@ -426,7 +426,7 @@ func (a *attempt) hear(l *link, answer []byte, now time.Time) {
 	a.helper = time.Time{}
 }
 
-// heard verifies an answer of the helper, and opens it. Nil bytes are the broker's word that nobody listens.
+// heard verifies an answer of the helper, and opens it. Nil bytes mean that the broker has no listener for the request.
 func (e *environment) heard(answer []byte, key *seal.RoundKey) (message any, ok bool) {
 	if answer == nil {
 		return nil, false

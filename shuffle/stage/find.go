@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// seeking finds where to begin. It is where a stage without the lease stands by.
+// seeking finds where to begin. A stage without the lease stays in this phase.
 type seeking struct {
 	stateless
 	*environment
@@ -92,8 +92,8 @@ func (p *seeking) handle(now time.Time, did effects, r result) (phase, error) {
 	return &settling{environment: p.environment, number: max(1, newest.number-1), announced: newest.number}, nil
 }
 
-// settling asks whether a round has its outcome already. A decided round's batch that is not there is asked for a while
-// longer: a replica may lag, and without its Close the round's devices would never know.
+// settling reads whether a round has its outcome already. If the batch of a decided round is missing, settling keeps
+// reading for a while: a replica may lag, and without its Close the round's devices would never learn their outcomes.
 type settling struct {
 	stateless
 	*environment
@@ -190,9 +190,9 @@ func (p *awaiting) handle(now time.Time, did effects, r result) (phase, error) {
 }
 
 // missing handles that the round is not there. For a while a replica may lag, or the learner be busy; then the broker
-// may have lost something. If the task has ended after this round, that is the round, which nobody asks for any more.
-// Else it may be the outcome of the round before, which the learner waits for, or, of a broker that was put back, many
-// rounds: the newest is looked for again, and a round that was marked and is gone is void.
+// may have lost something. If the task has ended after this round, it lost the round, which nobody needs any more.
+// Otherwise it may have lost the outcome of the round before, which the learner waits for, or, if the broker was put
+// back, many rounds: the newest is looked for again, and a round that was marked and is gone is void.
 func (p *awaiting) missing(now time.Time, over bool) phase {
 	if p.expires.IsZero() {
 		p.expires = now.Add(p.lease.patience())
@@ -321,7 +321,7 @@ func (p *inspecting) claimedBefore() (phase, error) {
 }
 
 // newestAttempt returns the number of the newest known attempt at a round, 0 for none. A hint that does not verify
-// counts as none: opening moves past whatever stands.
+// counts as none: opening moves past any record.
 func (e *environment) newestAttempt(m *stream.Message) stream.Attempt {
 	if m == nil {
 		return 0

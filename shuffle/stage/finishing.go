@@ -20,15 +20,15 @@ const voidHelper = "helper"
 // restart changes nothing.
 var ErrFolder = errors.New("--state does not know what the stage of this task has done")
 
-// looking asks the folder, and the helper's Share, how far a round of two operators has come: in an earlier life of
-// this process, or in another process with the same folder.
+// looking reads from the folder and the helper's Share how far a round of two operators has come, in an earlier life of
+// this process or in another process with the same folder.
 type looking struct {
 	stateless
 	*environment
 	round
 	marked uint64 // the highest round that the helper said it has marked
 	found  *Found
-	begun  bool // the folder was told that the stage works on the task
+	begun  bool // the folder has noted that the stage works on the task
 	again  bool // something of the round was found outside of the folder before
 	sure   bool // the folder was looked into since the helper's Share was found
 	seen   bool // nothing of an earlier life was found at the broker where the folder knows nothing
@@ -140,11 +140,11 @@ type finishing struct {
 	*environment
 	round
 	ending  *split.Ending // nil: only dropped is to be done
-	dropped split.Attempt // whose marks are to be removed
+	dropped split.Attempt // the attempt to remove from the marks
 	started time.Time
 	opened  uint64
 
-	instance split.Instance // of the helper's process; zero: any hears it
+	instance split.Instance // of the helper's process; zero: any process
 	finish   []byte         // signed, the same each time
 	times    int            // that it was sent
 	silent   time.Time      // when the helper answered last, or the first was sent
@@ -294,7 +294,7 @@ func (e *environment) helperAway(since time.Time, sure bool) {
 	}
 }
 
-// reopening waits a while before a round is opened again whose attempt the helper did not hold to its end.
+// reopening waits a while before it opens a round again after an attempt that the helper did not hold to its end.
 type reopening struct {
 	stateless
 	*environment

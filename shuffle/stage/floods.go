@@ -23,7 +23,7 @@ type floods struct {
 	accepted, refused, foreign uint64
 	of                         map[place]uint64 // refused; of many places those with the most, and at least so many
 
-	again                     uint64 // redelivered, as was told
+	again                     uint64 // redelivered, when last logged
 	told, toldFull, toldAgain time.Time
 }
 

@@ -27,7 +27,7 @@ type Leader struct {
 type Folder interface {
 	// Find returns what the folder knows of a task.
 	Find(task stream.Hash) (Found, error)
-	// Begin notes that the stage works on a task from now on. Find tells it from then on.
+	// Begin notes that the stage works on a task. Find returns that from then on.
 	Begin(task stream.Hash) error
 	// Prepare stores p, encrypted under a fresh key, by split.LeaderMarks.Prepare.
 	Prepare(task stream.Hash, p split.Prepared) (ok bool, err error)

@@ -26,19 +26,19 @@ type lease struct {
 	newest   stream.Round // that this process knows
 	told     stream.Round // the newest, as the record says that was seen last: nobody signed it
 
-	known    bool          // sequence belongs to the standing record, as far as we know
-	sequence uint64        // of the standing record; goes back only where the broker lost it
+	known    bool          // sequence belongs to the current record, as far as we know
+	sequence uint64        // of the current record; goes back only where the broker lost it
 	expects  uint64        // of the next write: sequence, or what a look found in its place
-	ours     bool          // the standing record is ours
-	theirs   time.Duration // what the standing record asks for
-	longest  time.Duration // the longest that any record asked for
+	ours     bool          // the current record is ours
+	theirs   time.Duration // the lease time of the current record
+	longest  time.Duration // the longest lease time of any record
 	seen     time.Time     // when sequence was first seen
 	until    time.Time     // held until
 	asleep   time.Time     // held until, by the wall clock
 	due      time.Time     // next look or renewal
-	doubt    doubt         // whether the standing record is still there
+	doubt    doubt         // whether the current record is still there
 
-	ahead time.Duration // tests: by how much the wall clock went on while the monotonic one stood still
+	ahead time.Duration // tests: by how much the wall clock went on while the monotonic one stopped
 }
 
 // A doubt begins when a look finds nothing, or a lower sequence than the one known. A replica may lag, which takes
@@ -70,8 +70,7 @@ func (l *lease) record(ttl time.Duration) []byte {
 func (l *lease) holds(now time.Time) bool { return now.Before(l.until) && !l.overslept(now) }
 
 // overslept reports whether the lease has run out by the wall clock, which goes on while a machine is suspended; the
-// monotonic clock, which all other times go by, may stand still. Only a renewal shows whether somebody else has the
-// lease.
+// monotonic clock, which all other times go by, may stop. Only a renewal shows whether somebody else has the lease.
 func (l *lease) overslept(now time.Time) bool {
 	return !l.until.IsZero() && !now.Round(0).Add(l.ahead).Before(l.asleep)
 }
@@ -81,8 +80,7 @@ func (l *lease) taken(now time.Time) bool {
 	return l.known && l.sequence != 0 && !l.ours && now.Before(l.seen.Add(l.theirs))
 }
 
-// patience returns the time for which a claim may stand without its batch: its claimer's lease expires twice in that
-// time.
+// patience returns how long a claim may be without its batch: its claimer's lease expires twice in that time.
 func (l *lease) patience() time.Duration { return 2 * l.longest }
 
 // next returns whether to look at the lease or to write it now, or neither.
@@ -145,7 +143,7 @@ func (l *lease) isOurs(m *stream.Message) bool {
 //
 // This serves liveness only. A process that has just started knows of no record that was lost, and takes the lease at
 // once, so that two may hold it until the lease of the first ends. They lose reports to each other, but each Open,
-// claim and batch stands once.
+// claim and batch is written once.
 func (l *lease) lost(now time.Time, m *stream.Message) bool {
 	l.doubt.found(now, m.Sequence)
 	if l.holds(now) {
@@ -162,7 +160,7 @@ func (l *lease) lost(now time.Time, m *stream.Message) bool {
 	return true
 }
 
-// wrote records that a write that was sent at sent now stands.
+// wrote records that the write sent at sent succeeded.
 func (l *lease) wrote(sent time.Time, sequence uint64) {
 	l.known, l.ours, l.seen = true, true, sent
 	l.sequence, l.expects, l.doubt = sequence, sequence, doubt{}
@@ -170,7 +168,7 @@ func (l *lease) wrote(sent time.Time, sequence uint64) {
 	l.until, l.asleep, l.due = sent.Add(l.ttl), sent.Round(0).Add(l.ahead).Add(l.ttl), sent.Add(l.ttl/4)
 }
 
-// failed records that a call went wrong. After a conflict or a lost answer only a look shows what stands.
+// failed records that a call went wrong. After a conflict or a lost answer only a look shows the current record.
 func (l *lease) failed(now time.Time) {
 	l.known = false
 	l.due = now.Add(min(l.poll, l.ttl/16))
@@ -180,7 +178,7 @@ func (l *lease) failed(now time.Time) {
 type leaseKeeper struct {
 	*environment
 	troubles *troubles
-	held     bool // what Observer.Lease was told last
+	held     bool // the last value passed to Observer.Lease
 	waits    bool // that the lease is another's was logged
 }
 

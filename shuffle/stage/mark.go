@@ -18,9 +18,9 @@ import (
 type Marks interface {
 	// Claimed returns the highest round of a task that was marked, 0 for none.
 	Claimed(task stream.Hash) (round stream.Round, err error)
-	// Claim marks a round, and with it all before it, for one process, in one step that no other Claim divides. It
-	// returns true only if the mark that stood was of a lower round, or of this round and process. Then no crash
-	// undoes the mark, and Claim may be called again. Where it returns false, the mark is as it was.
+	// Claim marks a round, and with it all before it, for one process, in one step that no other Claim divides. It returns
+	// true only if the previous mark was of a lower round, or of this round and process. Then no crash undoes the mark,
+	// and Claim may be called again. Where it returns false, the mark is as it was.
 	Claim(task stream.Hash, round stream.Round, instance [stream.InstanceSize]byte) (ours bool, err error)
 }
 
@@ -52,7 +52,7 @@ type marking struct {
 	*environment
 	pause
 	release *release
-	stands  bool      // the round, as it was answered
+	stands  bool      // the round was read and is the one to mark
 	expires time.Time // of our patience with a round that is not there
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// An Observer is told what happens, for metrics. Every field may be nil. Functions are called on Run's goroutine and
-// must not block. Nothing here is about one user.
+// An Observer has functions that the stage calls on events, for metrics. Every field may be nil. Functions are called
+// on Run's goroutine and must not block. Nothing here is about one user.
 type Observer struct {
 	// Report: one message was examined.
 	Report func(Reason)
@@ -19,7 +19,7 @@ type Observer struct {
 	Opened func(stream.Round, stream.Attempt)
 	// Dropped: an attempt died with its totals and key, before any claim.
 	Dropped func(stream.Round, stream.Attempt)
-	// Released: a round's batch stands, so long after its attempt was opened.
+	// Released: a round's batch was released; after is the time since its attempt was opened.
 	Released func(r stream.Round, users uint64, after time.Duration)
 	// Voided: this process put a void batch.
 	Voided func(stream.Round)

@@ -18,9 +18,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A pairing takes the part of the mixer in an attempt of two operators: it holds the leader's accumulator,
-// the helper's part of the attempt, and how the exchange stands. Run's goroutine alone uses it, except that workers run
-// jobs.
+// A pairing replaces the mixer in an attempt of two operators: it holds the leader's accumulator, the helper's part of
+// the attempt, and the state of the exchange. Run's goroutine alone uses it, except that workers run jobs.
 type pairing struct {
 	x        split.Attempt // zero before the helper has joined
 	leader   *split.Leader // nil before
@@ -165,8 +164,8 @@ type leadWorker struct {
 	tokens []token
 }
 
-// opener returns the opener of a worker. Where reports have tokens it verifies them, and refuses users whose token is
-// none; whether the others count is decided in the order in which the messages came.
+// opener returns the opener of a worker. Where reports have tokens it verifies them, and refuses users without a valid
+// token; whether the others count is decided in the order in which the messages came.
 func (w *leadWorker) opener(a *attempt, c seal.SharedContext) split.Opener {
 	if a.tokens == nil {
 		return splitwire.OpenerOf(a.opener.key, c, seal.Leader)
@@ -253,7 +252,7 @@ func (a *attempt) take(m *stream.Message) taken {
 	return t
 }
 
-// taken counts what became of a message whose job has run.
+// taken counts the outcome of a message after its job has run.
 func (a *attempt) taken(t *taken) {
 	if t.job == nil {
 		return

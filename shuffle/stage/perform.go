@@ -93,9 +93,9 @@ func found(m stream.Message, err error) (*stream.Message, error) {
 const chunk = 64
 
 // collect examines some of the reports that the last fetch brought, and acknowledges them: if this process dies, its
-// totals die too. The next fetch is under way meanwhile. Without the lease nothing is acknowledged, because the
-// reports may be another process's; and as a clock may stand still, those that could be are kept until the lease is
-// confirmed. woken reports whether a wake ended the wait for reports.
+// totals die too. The next fetch is under way meanwhile. Without the lease nothing is acknowledged, because the reports
+// may be another process's; and because a clock may have stopped, acknowledgements of reports that could be another
+// process's are kept until the lease is confirmed. woken reports whether a wake ended the wait for reports.
 func (s *Stage) collect(ctx context.Context, todo effects) (woken bool, err error) {
 	f, a := &s.fetcher, todo.attempt
 	timeout := max(0, time.Until(todo.until))

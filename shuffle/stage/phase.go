@@ -15,9 +15,9 @@ type phase interface {
 	// next returns the effects that the phase needs now. It changes nothing: a call that failed is asked for again.
 	next(now time.Time) effects
 
-	// handle takes the result of the effects and returns the phase that follows, perhaps itself. An error ends the
-	// stage, except seal.ErrNotWritten: what the broker showed was not what its writer wrote, which decides nothing. Then
-	// the phase is as it was before, and asks again.
+	// handle takes the result of the effects and returns the phase that follows, perhaps itself. An error ends the stage,
+	// except seal.ErrNotWritten: the broker showed a record that its writer did not write, which decides nothing. Then the
+	// phase is unchanged, and its effects are performed again.
 	handle(now time.Time, did effects, r result) (phase, error)
 
 	// abandon erases what must not outlive the phase, where the phase does not end by handle.
@@ -37,7 +37,7 @@ type effects struct {
 	instance split.Instance            // of exchanged: the helper's process
 	until    time.Time                 // of wait, collect and exchanged
 	needs    need                      // of the lease
-	attempt  *attempt                  // that is open: collect examines for it, and Status tells how full it is
+	attempt  *attempt                  // that is open: collect examines reports for it, and Status reports its fill
 	drains   bool                      // worth the time of Config.Drain: users were asked to the attempt
 }
 
@@ -59,7 +59,7 @@ const (
 	prepared                  // Folder.Prepare
 	keep                      // Folder.Release
 	overwrite                 // Folder.Drop
-	exchanged                 // a message to the helper, and what it answers until a time
+	exchanged                 // a message to the helper, and its answer until a time
 	stop                      // Run returns nil
 )
 
@@ -91,7 +91,7 @@ type result struct {
 	answer  []byte           // of exchanged; nil: none came, or nobody listens
 }
 
-// A pause alternates between asking and waiting: the zero value asks.
+// A pause alternates between reading and waiting. The zero value reads.
 type pause struct{ until time.Time }
 
 func (p *pause) pending() bool { return !p.until.IsZero() }

@@ -58,8 +58,8 @@ func (p *places) floodedAt(now time.Time) bool {
 	return !p.flooded.IsZero() && now.Sub(p.flooded) < shunned
 }
 
-// lease returns the time for which places of a new attempt are kept; 0: it has none. Where nobody ever
-// asked, a round that is opened again has none: the broker may not let devices ask.
+// lease returns how long places of a new attempt are kept; 0: it has none. If no device ever requested one, a round
+// that is opened again has none: the broker may not permit devices to request places.
 func (p *places) lease(deadline time.Duration, number stream.Attempt) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -213,10 +213,10 @@ type placeDesk struct {
 	*environment
 	served bool         // the broker hands out requests for places, or refuses to
 	serves time.Time    // when it is asked again; zero: it was not yet
-	caught panics.First // of what answers them, beside Run
+	caught panics.First // of the goroutines that answer requests, beside Run
 }
 
-// serve asks the broker to hand out requests for places, where the task's plan has them: until it does, or refuses.
+// serve subscribes to requests for places, if the task's plan has them. It retries until the broker accepts or refuses.
 func (d *placeDesk) serve(ctx context.Context) {
 	now := time.Now()
 	if d.served || d.task == nil || !d.task.Plan.Places || now.Before(d.serves) {

@@ -21,7 +21,7 @@ type placeTable struct {
 	reserved        time.Time // until then only users get places that an earlier attempt charged; zero: everybody does
 
 	accepted  uint64 // users in the totals
-	unopened  uint64 // users whose reports are taken to wait, at the broker or in the stage's hands
+	unopened  uint64 // users of reports that are assumed to wait, on the broker or in the stage
 	examined  uint64 // messages
 	undecided uint64 // users of examined reports whom the helper of trust split has not decided
 
@@ -48,15 +48,15 @@ type givenPlaces struct {
 type PlaceCounts struct {
 	Granted uint64 // places that were given
 	Unused  uint64 // of these, those that ended without a report
-	Without uint64 // accepted users for whose report no place was left: it came late, or without one
+	Without uint64 // accepted users without a place: the report came late, or never had one
 }
 
 func (c *PlaceCounts) add(d PlaceCounts) {
 	c.Granted, c.Unused, c.Without = c.Granted+d.Granted, c.Unused+d.Unused, c.Without+d.Without
 }
 
-// mostAnswers bounds the answers that are remembered. A request that comes again after so many others is a new one: at
-// worst it is given places twice, and those of the first answer end unused.
+// mostAnswers bounds the answers that are remembered. A request that is repeated after so many others counts as a new
+// one: at worst it gets places twice, and those of the first answer end unused.
 const mostAnswers = 1 << 16
 
 // answer decides one request. The same id gets the same answer.
@@ -144,9 +144,9 @@ func (t *placeTable) waits(examined, messages, users uint64, known time.Time) {
 	}
 }
 
-// expire ends the places whose lease is over and whose reports wait neither to be examined nor for the helper. As messages are examined in the order in
-// which they came, a report for a place is one of those that had come when its lease was over: what comes later, such
-// as garbage, keeps no place. No place lives longer than one lease after the deadline.
+// expire ends places with an expired lease and no report that waits to be examined or for the helper. As messages are
+// examined in the order in which they came, the report for a place must be among those that had come when its lease
+// expired: later messages, such as garbage, keep no place. No place lives longer than one lease after the deadline.
 func (t *placeTable) expire(now time.Time) {
 	for len(t.grants) > 0 {
 		g := t.grants[0]
@@ -178,7 +178,7 @@ func (t *placeTable) lives(now time.Time) time.Time {
 	if g := t.grants[n-1]; now.Before(g.at.Add(t.lease)) {
 		return g.at.Add(t.lease)
 	}
-	return now.Add(t.lease / 4) // reports wait, and the next look tells
+	return now.Add(t.lease / 4) // reports wait: look again then
 }
 
 // fewUnused is the number of places that may end unused in any attempt.
@@ -187,8 +187,9 @@ const fewUnused = 16
 // waves is the number of leases that a flood lasts at least.
 const waves = 3
 
-// flooded reports whether somebody asks for places and does not use them: after a sixteenth of the deadline most places
-// ended unused. One wave of places proves nothing, for devices that hear of a round at the same time are slow together.
+// flooded reports whether somebody requests places and does not use them: after a sixteenth of the deadline most places
+// ended unused. One wave of places proves nothing, because devices that receive a round at the same time are slow
+// together.
 func (t *placeTable) flooded(now time.Time, deadline time.Duration) bool {
 	t.expire(now)
 	after := deadline / 16
@@ -227,10 +228,10 @@ func leaseWithin(shown, deadline time.Duration) time.Duration {
 	return min(max(shown, least), most).Truncate(time.Millisecond)
 }
 
-// shows returns the lease that the attempt shows to do: the longest where most places ended unused, for a device that
-// hears of its place late leaves it; twice its own where more than 1 % of the users whose reports were accepted found
-// no place left; half of it where none did and at most a quarter of the places ended unused. It is never learned from
-// when reports come, which senders choose.
+// shows returns the lease that suits, judged by this attempt: the longest if most places ended unused, because a device
+// that receives its place late does not use it; twice its own if more than 1 % of the accepted users found no place
+// left; half of it if none did and at most a quarter of the places ended unused. It is never learned from when reports
+// come, which senders choose.
 func (t *placeTable) shows() time.Duration {
 	lease := t.lease
 	switch {
@@ -245,17 +246,17 @@ func (t *placeTable) shows() time.Duration {
 	return min(max(lease, firstLease), longestLease)
 }
 
-// asks measures how many ask, for when to ask again, and how many wait.
+// asks counts requests for places, from which follow the time of the next request and the number of users that wait.
 type asks struct {
 	begun  time.Time // of the span that is counted now
 	span   uint64    // requests in it
 	before uint64    // in the span before
 
-	first, last time.Time // of the first span of all, in which nobody asks a second time
+	first, last time.Time // of the very first span, in which nobody makes a second request
 	users       uint64    // that asked in it
 }
 
-// asksASecond is the number of requests in a second that a stage wants to be asked again.
+// asksASecond is the rate of repeated requests, in 1/s, that wait aims at.
 const asksASecond = 2000
 
 func (a *asks) saw(now time.Time, lease time.Duration, users uint64) {
@@ -275,15 +276,15 @@ func (a *asks) saw(now time.Time, lease time.Duration, users uint64) {
 	a.span++
 }
 
-// wait returns the time after which a request may be made again: a quarter of the lease, and longer where more ask than
-// the stage wants to hear, up to the longest lease.
+// wait returns the time after which a request may be made again: a quarter of the lease, and longer if requests exceed
+// asksASecond, up to the longest lease.
 func (a *asks) wait(lease time.Duration) time.Duration {
 	span := lease / 4
 	crowd := float64(max(a.span, a.before)) / (asksASecond * span.Seconds())
 	return time.Duration(min(max(crowd, 1)*float64(span), float64(longestLease))).Truncate(time.Millisecond)
 }
 
-// waiting estimates how many users wait, from those who asked before anybody could ask twice; 0: nobody asked.
+// waiting estimates how many users wait, from requests made before anybody could make a second one; 0: there was none.
 func (a *asks) waiting(ramp stream.Ramp) float64 {
 	return float64(a.users) / ramp.Share(a.last.Sub(a.first))
 }

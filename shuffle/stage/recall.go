@@ -17,9 +17,9 @@ import (
 var ErrHidden = errors.New("the broker does not show all tokens that were counted")
 
 // recalling reads the lists of tokens of all rounds before one that is about to be worked on, from where this process
-// stopped reading, and compares them with the batch of the round before. The batch alone tells which of them count:
-// those that its chain leads back to. What else stands there, of a process that died before its batch and perhaps among
-// its lists, or of nobody of ours, is passed over. Nothing is kept before all of it agrees.
+// stopped reading, and compares them with the batch of the round before. Only the batch decides which lists count:
+// those that its chain leads back to. Other lists, of a process that died before its batch or of a stranger, are
+// ignored. Nothing is kept before all of it agrees.
 //
 // What is not found may be hidden by a replica that lags, so it is looked for again for a while.
 type recalling struct {
@@ -29,14 +29,14 @@ type recalling struct {
 	round
 	expires time.Time // of our patience
 
-	at     stream.Round // whose list k is read next
+	at     stream.Round // the round of list k, which is read next
 	k      uint64
 	head   grant.List   // list 1 of it
 	hashes []grant.Hash // of its lists so far
 	found  []listed     // whole rounds, whether a batch covers them or not
 }
 
-// listed holds all lists of one round as they stand, which say what they follow.
+// listed holds all lists of one round as they are on the broker, and the chain that they follow.
 type listed struct {
 	before grant.Chain
 	counted

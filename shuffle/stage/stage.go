@@ -164,7 +164,7 @@ func (s *Stage) step(ctx context.Context, p phase, needs need) (phase, error) {
 	r, err := s.do(ctx, todo)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return p, nil // Run asks the context next
+		return p, nil // Run checks the context next
 	case errors.Is(err, stream.ErrRefused):
 		return p, fmt.Errorf("stage: %s: the broker will never take it: %w", p, err)
 	case errors.Is(err, ErrFolder) || errors.As(err, new(*panics.Error)):
@@ -195,7 +195,7 @@ func (s *Stage) step(ctx context.Context, p phase, needs need) (phase, error) {
 	return after, nil
 }
 
-// watch asks to be woken; without it the timer does.
+// watch subscribes to wakes. Without them Run acts on its timer.
 func (s *Stage) watch(ctx context.Context) {
 	wake, err := s.Records.Watch(ctx, s.Task)
 	if err != nil {
@@ -205,7 +205,7 @@ func (s *Stage) watch(ctx context.Context) {
 	s.wake, s.wakes = wake, true
 }
 
-// forged begins the name of the trouble that a call brought a record that its writer did not write.
+// forged is the prefix of the fault's name when a call returned a record that its writer did not write.
 const forged = "forged "
 
 // trouble waits a little after a call that failed, longer each time.

@@ -10,7 +10,7 @@ import (
 type Status struct {
 	Task     stream.Task
 	Phase    string       // what the stage is doing, in words
-	Lease    bool         // this process works; otherwise it stands by
+	Lease    bool         // this process works; otherwise it waits for the lease
 	Round    stream.Round // being collected; 0: none
 	Attempt  stream.Attempt
 	Unjoined bool   // the attempt waits for the helper of trust split to join it, and nobody is asked before
@@ -32,7 +32,7 @@ type Status struct {
 	Redelivered uint64 // reports that this process was sent again
 	Strange     uint64 // reports that came for no open attempt, since this process started
 	Places      Places
-	Queue       Queue // of a process that works; zero: of one that stands by
+	Queue       Queue // of a process that works; zero: the process waits for the lease
 }
 
 // A Queue holds the size of a task's stream of reports. MaxBytes is the limit of the stream; 0: not known.

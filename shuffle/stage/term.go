@@ -2,8 +2,9 @@ package stage
 
 import "time"
 
-// A term decides when an attempt has users enough. Full, it has them at once; from its deadline on the minimum will do,
-// once reports have ceased to come. It is told until when a place may bring one: the zero time where none does.
+// A term decides when an attempt has enough users: at once when the cohort is full, or past its deadline with the
+// minimum, once no more reports come. Its callers give it the time until which a place may bring a report, or the zero
+// time.
 type term struct {
 	cohort, minimum uint64
 	deadline        time.Duration // 0: none

@@ -50,7 +50,7 @@ func (t *tokens) most(step stream.Step) uint64 {
 	return at.Cohort + uint64(max(at.Phase.GetMechanism().GetMaxBundle(), 1)) - 1
 }
 
-// isSpent reports whether a nonce was counted in a round whose users do not answer a round of this step too.
+// isSpent reports whether a nonce was counted in a round that does not share its users with the rounds of this step.
 func (t *tokens) isSpent(h grant.Hash, step stream.Step) bool {
 	own := t.stint(step)
 	for stint, all := range t.spent {
@@ -126,7 +126,7 @@ func merge(a, b []grant.Hash) []grant.Hash {
 	return append(append(out, a...), b...)
 }
 
-// taking holds the nonces of one attempt: those that were taken, and those whose users are counted. They end with it.
+// taking holds the nonces of one attempt: those taken, and those of counted users. They end with the attempt.
 type taking struct {
 	taken   map[grant.Hash]struct{}
 	counted []grant.Hash
@@ -138,7 +138,7 @@ type token struct {
 	valid bool
 }
 
-// verify verifies the tokens that stand behind the reports of so many users. Workers call it.
+// verify verifies the tokens that follow the reports of so many users. Workers call it.
 func (t *tokens) verify(out []token, data []byte, users int) []token {
 	out = out[:0]
 	for i := range users {
@@ -163,8 +163,8 @@ func (a *attempt) takes(t token) bool {
 	return true
 }
 
-// admit adds the users of an opened message whose tokens count, and refuses the others alone. It returns what became of
-// the message: accepted where at least one user was added.
+// admit adds the users of an opened message whose tokens count, and refuses only the others. It returns the message's
+// outcome: accepted if at least one user was added.
 func (a *attempt) admit(o *sealed) Reason {
 	size, users := a.opener.part.Leader, len(o.ids)
 	packed := o.plaintext[:users*size]

@@ -55,8 +55,8 @@ func (t *troubles) worked(what string) {
 	t.log.Info(text, "call", what)
 }
 
-// forget drops the troubles of calls of a phase that is over or abandoned, which are not repeated. It keeps those of
-// the calls that keep the lease.
+// forget drops the faults of calls of a phase that is over or abandoned, because those calls are not repeated. It keeps
+// the faults of calls for the lease.
 func (t *troubles) forget() {
 	t.of.Forget(func(what string) bool { return !strings.HasSuffix(what, " "+stream.Leases.String()) })
 }

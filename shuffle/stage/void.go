@@ -15,7 +15,7 @@ import (
 const (
 	// voidClaimWithoutBatch: the process that claimed the round did not come back in time.
 	voidClaimWithoutBatch = "claim without a batch"
-	// voidCloseWithoutBatch: a Close stands, so there was a batch, and the broker lost it.
+	// voidCloseWithoutBatch: there is a Close, so there was a batch, and the broker lost it.
 	voidCloseWithoutBatch = "close without a batch"
 	// voidClaimLost: a mark of the stage says that the round was claimed, and the broker shows no claim. See [Marks].
 	// Where it shows no attempt either, the reason is [stream.VoidRoundLost].

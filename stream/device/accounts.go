@@ -18,14 +18,14 @@ type accounts struct {
 	agreement *consent.Agreement
 	policy    consent.Policy
 	perUser   bool             // a key names the same user in every task, who has an account then
-	now       func() time.Time // what the ledger is told
+	now       func() time.Time // the time that the ledger is given
 	log       *slog.Logger
 }
 
 // enter makes the task known to the ledger, and finds out whether ledger and participations belong together: open is
 // how many events the store has charged. It runs before the store is pinned: a pinned store whose task the ledger does
-// not know has lost its ledger, and a store that is not pinned, though the ledger has events standing, has lost its
-// participations.
+// not know has lost its ledger, and a store that is not pinned, though the ledger holds charges for open events, has
+// lost its participations.
 func (a *accounts) enter(pinned bool, open uint64) error {
 	if a.ledger == nil {
 		return nil

@@ -82,7 +82,7 @@ func (a *admission) lookUp(events []*event) ([]participation.Record, error) {
 	return got.records, nil
 }
 
-// settleSize takes the terms of a silo all of whose rows are read, before anything of them is done.
+// settleSize takes the terms of a silo once all its rows are read, before any of them is used.
 func (a *admission) settleSize(terms *consent.Agreement) error {
 	if a.contract.terms != nil || a.rounds.over() {
 		return nil

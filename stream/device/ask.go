@@ -12,9 +12,9 @@ import (
 )
 
 // Publish sends one event and waits until its outcome is known: a round that takes it has closed, or the task has
-// ended. key names the user's event; a key that took part before, in this process or an earlier one, is answered and
-// not sent again. An example that does not fit the task (see Agreement.Valid) is sent as the zero vector. A task whose
-// reports are about people or blocks of rows refuses Publish: use PublishBlock.
+// ended. key names the user's event; for a key that took part before, in this process or an earlier one, it returns the
+// known outcome and sends nothing. An example that does not fit the task (see Agreement.Valid) is sent as the zero
+// vector. A task whose reports are about people or blocks of rows refuses Publish: use PublishBlock.
 //
 // With an error, only the Outcome is known: Unknown if ctx ended while the event was under way; Publish with the same
 // key asks again. If the policy refuses, the Outcome is Refused and the error a *RefusedError.

@@ -16,13 +16,13 @@ const (
 	clockEvery = time.Minute
 )
 
-// A clock keeps the time that the ledger is given. Charges leave a period by it, and a ledger keeps for good the
-// latest time it was given: a machine whose clock is ahead by years for a moment would forget what its users paid, and
-// then hold their payments against them for years. The clock is therefore compared with the broker's, at the record
-// that a working stage renews all the time. If it is further ahead than allowed, nobody is charged, and the ledger is
-// otherwise given the broker's time. A broker or a stage that shows old times keeps devices from taking part, just as
-// silence does; one that shows late times changes nothing, for the device's own clock is the later bound. If there is
-// no lease, or the device may not read it, its own clock is believed.
+// A clock keeps the time that the ledger is given. A charge leaves a period by this time, and a ledger never forgets
+// the latest time it was given: a machine whose clock is ahead by years for a moment would forget what its users paid,
+// and then hold their payments against them for years. The clock is therefore compared with the broker's, by the
+// timestamp of the lease, which a working stage keeps renewing. If it is further ahead than allowed, nobody is charged,
+// and the ledger is otherwise given the broker's time. A broker or a stage that shows old times keeps devices from
+// taking part, just as silence does; one that shows late times changes nothing, for the device's own clock is the later
+// bound. If there is no lease, or the device may not read it, its own clock is believed.
 type clock struct {
 	read   func() time.Time // the machine's; a test may have another
 	steady func() time.Time // what no change of the machine's clock moves
@@ -41,7 +41,7 @@ func (c *clock) now() time.Time {
 	t := c.read()
 	if !c.wall.IsZero() {
 		if right := c.wall.Add(c.steady().Sub(c.since)); t.Sub(right) > clockJump {
-			return right // it jumped since it was compared: the next comparison tells
+			return right // it jumped since it was compared: the next comparison decides
 		}
 	}
 	if c.limit.IsZero() || t.Before(c.limit) {

@@ -24,7 +24,7 @@ type contract struct {
 
 	// by which this device draws and pays: the agreement, or what a silo makes of it by its size; nil until that is known
 	terms    *consent.Agreement
-	tokens   *grant.Task        // nil: the task asks for none; written with agreement
+	tokens   *grant.Task        // nil: the task needs none; written with agreement
 	unpinned *participation.Pin // what the first event writes before anything is done with it; nil: the store is pinned
 }
 

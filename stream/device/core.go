@@ -26,7 +26,7 @@ type core struct {
 	beats  *beats
 	inbox  *inbox
 	chunk  int           // events that become durable in one write
-	rows   atomic.Uint64 // that Run stands for, see Device.Expect; 0: Run was not called
+	rows   atomic.Uint64 // that Run will be given, see Device.Expect; 0: Run was not called
 
 	events    map[participation.Key]*event // waiting or charged
 	queue     *queue                       // those that wait
@@ -36,7 +36,7 @@ type core struct {
 }
 
 // recallDrawn puts the events that drew for an earlier attempt, or round, back among those that wait.
-func (c *core) recallDrawn() { c.queue.recallFor(c.rounds.known.newest, c.stands) }
+func (c *core) recallDrawn() { c.queue.recallFor(c.rounds.known.newest, c.represented) }
 
 // room returns the number of events that can be taken in now. After the task's end any event is taken in and
 // answered from the store.
@@ -71,10 +71,10 @@ func (c *core) places() uint64 {
 	return c.rounds.known.newest.most - min(taken, c.rounds.known.newest.most)
 }
 
-// stands returns the number of events that draw for an attempt on behalf of this client: the rows of Run, which
-// are read when there is room for them, or the events of Publish that wait. Rows that have taken part are not
-// subtracted, for the stage does not know of their part either.
-func (c *core) stands() uint64 {
+// represented returns the number of events for which this client draws in an attempt: the rows of Run, which are read
+// when there is room for them, or the events of Publish that wait. Rows that have taken part are not subtracted,
+// because the stage does not subtract them either.
+func (c *core) represented() uint64 {
 	agreement := c.contract.agreement
 	if agreement != nil && agreement.Spec.Silo != nil { // it offers a round one block, of whatever many
 		return 1
@@ -135,7 +135,7 @@ func (c *core) restless() bool {
 }
 
 // patience returns the bound on the mean time between two polls. A lost wake must not make an event miss more than a
-// few rounds. woken tells that the broker sends wakes.
+// few rounds. woken is true if the broker sends wakes.
 func (c *core) patience(woken bool) time.Duration {
 	least, most := c.settings.Poll, c.settings.MaxPoll
 	switch deadline := c.deadline(); {
@@ -170,7 +170,7 @@ func (c *core) spread() time.Duration {
 	if agreement == nil {
 		return c.settings.Poll / 4
 	}
-	return apart(manifest.Users(agreement.Task.Plan), max(uint64(len(c.events)+c.inbox.holds()), c.stands()),
+	return apart(manifest.Users(agreement.Task.Plan), max(uint64(len(c.events)+c.inbox.holds()), c.represented()),
 		c.settings.MaxPoll)
 }
 
@@ -225,7 +225,7 @@ func (c *core) takeCharged(record participation.Record, bundles map[[16]byte]*bu
 	b.events = slices.Insert(b.events, at, e)
 }
 
-// answer tells the callers of an event what became of it.
+// answer passes the outcome of an event to its callers.
 func (c *core) answer(e *event) {
 	o := Outcome{State: e.record.Outcome(), Round: e.record.Draw.Round, Open: e.record.State == participation.Charged}
 	if !c.spent(e) && !c.stays(e) {
@@ -234,7 +234,7 @@ func (c *core) answer(e *event) {
 	c.book.tell(e, o)
 }
 
-// forget takes out an event whose outcome is known, and tells its callers.
+// forget removes an event whose outcome is known, and passes the outcome to its callers.
 func (c *core) forget(e *event) {
 	delete(c.events, e.record.Key)
 	c.answer(e)
@@ -250,7 +250,7 @@ func (c *core) dismiss(events []*event, why string) {
 	}
 }
 
-// abandon tells the callers of events whose outcome this process will not learn. The next process may learn the
+// abandon answers the callers of events whose outcome this process will not learn. The next process may learn the
 // outcome of a charged one.
 func (c *core) abandon(events []*event, refused *consent.RefusedError) {
 	charged := 0
@@ -270,7 +270,7 @@ func (c *core) abandon(events []*event, refused *consent.RefusedError) {
 	}
 }
 
-// A book counts outcomes, and tells each to those who asked for it.
+// A book counts outcomes, and passes each to its callers.
 type book struct {
 	total Summary                    // of settled events, for Progress
 	early map[participation.Key]bool // of an earlier process, settled before anybody asked about them here

@@ -25,7 +25,7 @@ type courier struct {
 	moment    func() moment
 	sharer    *sharer
 
-	online    context.Context // of deliveries: it outlives that of the client for a moment
+	online    context.Context // of deliveries: it outlives the client's context for a moment
 	group     sync.WaitGroup
 	delivered *answers[delivery] // publishes that were answered, or failed
 	replies   *answers[*ask]     // requests for places, likewise
@@ -40,7 +40,7 @@ type delivery struct {
 	attempt participation.Attempt
 	bundles []*bundle
 	due     time.Time // the tick on which it leaves
-	// for which places of the attempt are kept, if these are users of an earlier one whom it is told of; 0: it is not
+	// how long the attempt keeps places, if users charged in an earlier attempt have to be announced to it; 0: none have
 	announces time.Duration
 	acks      []stream.Ack // one a bundle; short or empty where nothing was answered
 	err       error
@@ -180,8 +180,8 @@ func (c *courier) askPlaces(ctx context.Context, subject string, request stream.
 	return answer, err
 }
 
-// announceCharged asks for places of users whom an earlier attempt at the round charged, and who send in any case: so
-// that nobody else is given them.
+// announceCharged requests places for users whom an earlier attempt at the round charged, and who send in any case, so
+// that the stage gives their places to nobody else.
 func (c *courier) announceCharged(ctx context.Context, d delivery) {
 	most := int(d.round.place.Phase.Mechanism.MaxBundle)
 	for users := d.events(); users > 0; users -= min(users, most) {

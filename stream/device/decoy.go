@@ -59,8 +59,9 @@ func longestText(spec *task.Spec, name string) int {
 	return min(most, spec.Events.MaxLine/2/max(1, len(spec.Features.Columns)))
 }
 
-// work returns the most work that the events of one key take on a tick, beside the report about their examples: of a
-// gateway's largest body, in the pieces that take the longest to read, whose event does not fit at its end.
+// work returns the longest work that the events of one key can cost on a tick, beside the report about their examples:
+// a gateway's largest body, in the pieces that take the longest to parse, with an event that fails to fit only at its
+// end.
 func (p *parser) work() func() {
 	if p.items > 0 {
 		all := slices.Repeat([]Event{eventOf(p.decoy, nil)}, p.items)

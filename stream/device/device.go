@@ -61,7 +61,7 @@ func (c *Device) run() {
 // it refused.
 func (c *Device) Close() error {
 	c.cancel()
-	c.run() // a client that never ran answers its inbox, too
+	c.run() // a client that never ran has to empty its inbox, too
 	<-c.done
 	var failed error
 	c.closing.Do(func() {
@@ -75,8 +75,8 @@ func (c *Device) Close() error {
 	return c.err
 }
 
-// Done is closed when the client has ended: after Close, or before it where it refused or its store failed. Close then
-// tells why.
+// Done returns a channel that is closed when the client has ended: after Close, or earlier if the policy refused or the
+// store failed. Close then returns the reason.
 func (c *Device) Done() <-chan struct{} { return c.done }
 
 // Agreement waits until the task is announced and the policy has agreed to it. The error is a *RefusedError where it

@@ -14,7 +14,7 @@
 //	machine     owns                                            decides
 //	contract    the task that was agreed to, and the pin        whether to take part                  contract.go
 //	rounds      rounds, attempts, Closes and the End            what to read, what a record changes   rounds.go, pairing.go
-//	core        events, the queue, outcomes that were told      how many may wait, and for what       core.go, queue.go
+//	core        events, the queue, outcomes passed to callers   how many may wait, and for what       core.go, queue.go
 //	rules                                                       what an event may still do            rules.go
 //	admission                                                   which events of the inbox wait        admit.go
 //	usher       the line for places                             who asks for a place, who has one     places.go
@@ -57,9 +57,10 @@
 //
 // # What is read
 //
-// A client acts on wakes (takeWake in poll.go), which bring records whole, and reads little (readNew in rounds.go): where
-// wakes were missed, before the first event after a pause joins, and on a timer that backs off (times.go). What is heard
-// and what is read pass the same checks (records.go) and the same steps (takeRound, takeOpen, takeClose).
+// A client acts on wakes (takeWake in poll.go), which bring records whole, and reads little (readNew in rounds.go):
+// where wakes were missed, before the first event after a pause joins, and on a timer that backs off (times.go).
+// Records from wakes and records that are read pass the same checks (records.go) and the same steps (takeRound,
+// takeOpen, takeClose).
 //
 // # Promises
 //
@@ -68,8 +69,8 @@
 //     cutoff of the attempt that closed; in doubt it was counted. All that is the broker's word, so the other round
 //     is charged on top, and has to be within the policy's limits: a broker that lies gets no more than the ledger
 //     says.
-//   - Participation is durable before the first publish, and so is every further attempt before its first publish.
-//     A process that dies at any moment and comes back never draws again for an event that may have been sent.
+//   - Participation is durable before the first publish, and so is every further attempt before its first publish. A
+//     process that dies at any moment and restarts never draws again for an event that may have been sent.
 //   - One draw for a round manifest: retries and new attempts send the same counts sealed again. Another round gets
 //     a new draw. A draw is deleted from the store when its outcome is known.
 //   - Under trust split the counts are split into shares for each attempt, when they leave, and no share is stored

@@ -32,9 +32,9 @@ type effect struct {
 // A call names what the loop does for an effect.
 type call int
 
-// Reads tell found if the record is there, can be read now, and is signed for this task. readNewest looks for the newest
-// round after a number, and checkRound tells by err why a known one is not shown. publish and request return at once:
-// their answers come later.
+// Reads set found if the record is there, can be read now, and is signed for this task. readNewest looks for the newest
+// round after a number. checkRound sets err to the reason why a known round is not shown. publish and request return at
+// once: their answers come later.
 const (
 	readNewest     call = iota + 1 // a Round
 	readRound                      // the Round of a number
@@ -47,14 +47,14 @@ const (
 	readBeside                     // a Close together with the Open of its attempt
 	readEnd                        // the End of the task
 	readTask                       // the Task, under the learner key that it names itself, and the broker's longest message
-	readLease                      // when the stage's lease was renewed; err tells why that is not known
+	readLease                      // when the stage's lease was renewed; err is the reason if that is not known
 	readPin                        // of the store
 	readManifest                   // under which the store knows a round
 	readEvents                     // what the store knows of them
 	write                          // a change of the store, durably
 	enterLedger                    // the task, before its first event
 	chargeLedger                   // events that join a round; the result has those that may, and those that may not
-	settleLedger                   // events whose outcome is known
+	settleLedger                   // events with known outcomes
 	prepareReports                 // for a round
 	drawReports                    // of events, unless they are drawn already
 	publish                        // a delivery

@@ -18,14 +18,15 @@ import (
 	"github.com/panlearn/panlearn/stream/grant"
 )
 
-// A granting gets the tokens of events in goroutines of the courier's: looked up, or drawn, stored, and asked for, the
-// same message until the issuer has answered. An event without a token waits outside of the queue: it asks for no
-// place, draws nothing and is charged nothing.
+// A granting gets the tokens of events in goroutines of the courier's. It looks a token up, or draws and stores a
+// request and sends the same one until the issuer has replied. An event without a token waits outside of the queue: it
+// asks for no place, draws nothing and is charged nothing.
 //
-// When an issuer is asked tells it nothing of what came when, beyond the second. Of one person (grants.Personal) it is
-// asked once the device agreed to the task, whether or not an event ever comes, and the first event has the token
-// (personal.go). Of people whom a gateway names it is asked on ticks, all at once that came since the last one, in the
-// order of hashes: their reports leave in the order in which they came, which issuer and stage would have in common.
+// The time of a request does not reveal when an event came, more closely than to a second. A device of one person
+// (grants.Personal) asks the issuer once it has agreed to the task, whether or not an event ever comes; the first event
+// gets the token (personal.go). A gateway of many people asks on ticks, for all people who came since the last tick,
+// ordered by hash: their reports leave in the order in which they came, and in that order the issuer and the stage
+// together could link them.
 type granting struct {
 	source grants.Source
 	store  grants.Store
@@ -80,9 +81,9 @@ func (e *event) named() string {
 }
 
 // keptAs returns the key under which a store keeps what is drawn for an event in one task under one issuer's key: 16
-// bytes of SHA-256 of a label, the token input of a nonce of zeros, and the event's key. A store may be given another
-// task, where it is shared, or outlived the participations: with the same draws the issuer would see two messages of
-// one blinding, which tell it whose the token is as soon as anybody shows it one.
+// bytes of SHA-256 of a label, the token input of a nonce of zeros, and the event's key. The key depends on the task
+// because a store may serve several tasks, or outlive the participations: if a draw were used twice, the issuer would
+// see two messages with one blinding, and could tell from either token to whom it belongs.
 func keptAs(of *grant.Task, key participation.Key) (kept participation.Key) {
 	h := sha256.New()
 	h.Write([]byte("panlearn grant kept\x00"))
@@ -135,7 +136,8 @@ func (g *granting) all() []*event {
 	return all
 }
 
-// insist gets the tokens of events now, asking again until all are answered or ctx ends, and tells of each.
+// insist gets the tokens of events now, asking again until all are answered or ctx ends. It calls tell with each
+// result.
 func (g *granting) insist(ctx context.Context, of *grant.Task, events []*event, tell func(granted)) {
 	waiting := events
 	for pause := askAgain; len(waiting) > 0; pause = min(2*pause, askAgainMost) {
@@ -155,8 +157,8 @@ func (g *granting) insist(ctx context.Context, of *grant.Task, events []*event, 
 	}
 }
 
-// once looks up, draws, stores and asks. It returns what became of events, in their order, and those that have no
-// answer; after an error of the store all of these.
+// once looks up, draws, stores and asks. It returns the results of events, in their order, and the events without an
+// answer; after an error of the store, all events.
 func (g *granting) once(ctx context.Context, of *grant.Task, events []*event) (told []granted, left []*event,
 	err error) {
 	keys := make([]participation.Key, len(events))
@@ -259,7 +261,7 @@ func (c *core) line(events ...*event) {
 	}
 }
 
-// takeGrants lines up the events whose tokens came, and refuses those that get none.
+// takeGrants queues the events that got their tokens, and refuses those that get none.
 func (s *sender) takeGrants(all []granted) error {
 	for _, g := range all {
 		e := s.ungranted[g.event.record.Key]
@@ -314,7 +316,7 @@ func (l *loop) loadGrants() error {
 	return nil
 }
 
-// appendGrants appends the tokens of a bundle's events to a plaintext, in a task that asks for them.
+// appendGrants appends the tokens of a bundle's events to a plaintext, in a task with tokens.
 func (c *contract) appendGrants(plaintext []byte, events []*event) ([]byte, error) {
 	if c.tokens == nil {
 		return plaintext, nil

@@ -9,7 +9,7 @@ import (
 // errEnded is returned when the client takes no more events.
 var errEnded = errors.New("the client has ended")
 
-// An inbox is the bounded queue from publishers to the loop, which owns the events that it has taken and tells the
+// An inbox is the bounded queue from publishers to the loop, which owns the events that it has taken and reports the
 // outcome of each exactly once.
 type inbox struct {
 	limit int
@@ -133,8 +133,8 @@ func (q *inbox) close() []*event {
 	return left
 }
 
-// answers carry what other goroutines were answered back to the loop: at most MaxInFlight of them, since each has at
-// least one event.
+// answers carries replies that other goroutines received back to the loop: at most MaxInFlight of them, since each is
+// about at least one event.
 type answers[A any] struct {
 	ready chan struct{} // holds a token when there may be one
 

@@ -43,9 +43,9 @@ func eventOf(text []byte, err error) Event {
 	return Event{text: func() ([]byte, error) { return text, err }}
 }
 
-// EventFunc makes an Event whose JSON text find returns when its report is worked out, on a tick: for gateways, which
-// find it in a body. find is called once at most, is done within the time of reading the task's largest event, and its
-// error says why there is none without the content.
+// EventFunc makes an Event from the JSON text that find returns. find is called when the report is worked out, on a
+// tick: a gateway finds the text in a request's body. find is called at most once and must return within the time that
+// reading the task's largest event takes; its error must not quote the content.
 func EventFunc(find func() ([]byte, error)) Event { return Event{text: find} }
 
 var (
@@ -185,9 +185,9 @@ func (e Event) find() ([]byte, error) {
 // plus, for all together, as many as the largest event has.
 func (p *parser) room() int64 { return p.most + int64(p.items)*int64(len(p.decoy)) }
 
-// person parses and maps a person's events; the error is of the first that does not fit. It takes as long whatever
-// the person has: as many events are parsed and mapped, and as many bytes parsed, as those of a person may have.
-// Decoys stand in for what is missing, too small, or none.
+// person parses and maps a person's events; the error is of the first that does not fit. It takes the same time
+// whatever the person has: it always parses and maps the largest number of events and bytes that a person may have,
+// with decoys for events that are missing or too small.
 func (p *parser) person(events []Event) (out []convex.Example, unfit error) {
 	decoy, spare := p.features.Decoy(), p.most
 	for i := range p.items {

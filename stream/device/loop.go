@@ -21,12 +21,13 @@ const (
 	maxChunk      = 1024 // events
 )
 
-// flushAfter is the longest time that answers wait to be stored: most of their events are settled earlier, and are
-// written anyway.
+// flushAfter is the longest time that answers wait to be stored. Most of their events are settled earlier, and are
+// written then.
 const flushAfter = 10 * time.Second
 
-// A loop performs what the machines decide, and tells them what came of it. One goroutine, run, owns all of it; the only
-// others are the courier's, which read nothing that the loop changes meanwhile. The package comment draws the machines.
+// A loop performs what the machines decide, and returns the results to them. One goroutine, run, owns all of it; the
+// only others are the courier's, which read nothing that the loop changes meanwhile. The package comment draws the
+// machines.
 type loop struct {
 	Settings
 	contract *contract
@@ -84,8 +85,8 @@ func newClock() clock {
 	return clock{read: func() time.Time { return time.Now().Round(0) }, steady: time.Now}
 }
 
-// answersWithin bounds the time that a client that ends waits for the broker's answers: an event that was sent and not
-// answered is in doubt for ever, if its round closes before a later client has sent it again.
+// answersWithin bounds how long a client that ends waits for the broker's replies: an event that was sent without a
+// reply stays in doubt for ever if its round closes before a later client has sent it again.
 const answersWithin = 2 * time.Second
 
 // run works until ctx ends (nil), or until the policy refuses or the store fails. Every event is answered when it
@@ -169,8 +170,8 @@ func (l *loop) work(ctx context.Context) error {
 	}
 }
 
-// untilAlarm returns the time until the loop has something to do by itself. It also tells the adapter over what time to
-// spread its reconnections.
+// untilAlarm returns the time until the loop has something to do by itself. It also sets the time over which the
+// adapter spreads its reconnections.
 func (l *loop) untilAlarm(now time.Time) time.Duration {
 	if s, ok := l.Transport.(stream.Spreader); ok {
 		s.Spread(l.core.spread())
@@ -279,7 +280,8 @@ func (l *loop) loadCharged() error {
 	return nil
 }
 
-// shutdown takes what has been answered, stores it, and answers everybody: err is why the loop ends, nil for a stop.
+// shutdown stores the replies that have come, and answers all callers. err is the reason why the loop ends, nil for a
+// stop.
 func (l *loop) shutdown(err error) error {
 	for _, d := range l.courier.delivered.take() { // no delivery is left that could add another
 		l.sender.takeAnswer(d)

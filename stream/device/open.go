@@ -55,7 +55,7 @@ const waitTold, waitAgain = 5 * time.Second, time.Minute
 
 // Open starts the device of an application, and returns when the task is announced and agreed to. Until a broker and a
 // task are there it waits, and says so in the log, until ctx ends; ctx bounds nothing after that. The error then wraps
-// that of ctx. It is a *consent.RefusedError where the policy or the pin forbids the task, or the task is about
+// ctx's error. It is a *consent.RefusedError where the policy or the pin forbids the task, or the task is about
 // organisations. Close the device before its transport.
 func Open(ctx context.Context, c Config) (*Device, error) {
 	s, closeFolder, err := c.settings()

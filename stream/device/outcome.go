@@ -23,7 +23,7 @@ type Outcome struct {
 func (o Outcome) String() string { return fmt.Sprintf("%v in round %d", o.State, o.Round) }
 
 // A Summary counts the outcomes of events: Events = Counted + Uncounted + Unknown + Refused. An event that is published
-// again under its key counts once more if its outcome was told before, and not while it is under way.
+// again under its key counts once more if its outcome was already returned, and not while it is under way.
 type Summary struct {
 	Events    uint64 `json:"events"`    // users, or blocks of an organisation's rows: what a report is about
 	Units     uint64 `json:"units"`     // rows, or people, that these are about: what privacy is stated for
@@ -32,7 +32,7 @@ type Summary struct {
 	Counted   uint64 `json:"counted"`
 	Uncounted uint64 `json:"uncounted"` // no batch holds it, and no round took it
 	Unused    uint64 `json:"unused"`    // never sent: the task had ended, or the client; among the uncounted
-	// ChargedUncounted counts those of the uncounted who were sent, and so have paid: Uncounted = Unused +
+	// ChargedUncounted counts the uncounted events that were sent, and so were charged: Uncounted = Unused +
 	// ChargedUncounted.
 	ChargedUncounted uint64 `json:"charged_uncounted"`
 	// sent, and not again because a further round costs too much; among the uncounted
@@ -42,7 +42,7 @@ type Summary struct {
 	Open    uint64 `json:"open"`
 	Refused uint64 `json:"refused"` // not sent, because the policy refused
 	Invalid uint64 `json:"invalid"` // rows sent as the zero vector; among the units
-	// rows without a key, or a person, that can be read where the task wants one: not sent, and no events
+	// rows without a readable key, or person, in a task that needs one: not sent, and no events
 	Keyless uint64 `json:"keyless"`
 	Rounds  uint64 `json:"rounds"` // rounds that these events were last part of
 }
@@ -52,7 +52,7 @@ type tally struct {
 	mu      sync.Mutex
 	sum     Summary
 	reads   uint64 // rows that were read
-	offers  uint64 // of them, those of offers that were made, and those that are left over
+	offers  uint64 // of them, rows that were offered, and rows that are left over
 	open    uint64 // offers without an answer
 	rounds  map[stream.Round]bool
 	changed chan struct{} // holds a token after an answer

@@ -10,17 +10,17 @@ import (
 )
 
 // An attempt of two operators is an Open of the leader and the Join of the helper that names it by its hash. Nobody
-// joins, is charged, or sends before a device has both. They come in any order; the one that does not come is read by
-// its number, once after a while, and whenever the round is read.
+// joins, is charged, or sends before a device has both. They come in any order. The one that does not come is read by
+// its number, once after a while and whenever the round is read.
 
-// A pairing holds the part of an attempt whose other one is missing.
+// A pairing holds one part of an attempt while the other part is missing.
 type pairing struct {
-	early  *earlyJoin // a Join that was heard, of another Open than the one that is known
+	early  *earlyJoin // a Join received with a wake, of another Open than the known one
 	halved time.Time  // when the missing part is read; zero: it is not, or nothing is missing
-	reread bool       // another Join of the attempt was heard: only the broker knows which one stands
+	reread bool       // another Join of the attempt was received: which one is on the broker has to be read
 }
 
-// An earlyJoin is a Join whose Open is not known yet.
+// An earlyJoin is a Join that came before its Open.
 type earlyJoin struct {
 	join *wire.Join
 	hash stream.Hash
@@ -52,15 +52,15 @@ func (r *rounds) takeJoin(one *round, j *wire.Join, hash stream.Hash) {
 }
 
 // hearPart sets the time at which the other part of an attempt is read, by each device at a time of its own within
-// spread: mostly it is heard before.
+// spread. Usually a wake brings it earlier.
 func (r *rounds) hearPart(one *round, spread time.Duration) {
 	if r.contract.agreement.HasOperators() && one.halved.IsZero() {
 		one.halved = r.now().Add(r.poll + r.chance.within(spread))
 	}
 }
 
-// hearJoin takes a Join that came with a wake. sure is false if only the broker knows whether it stands. An error means
-// that it is none that the Open it names can have.
+// hearJoin takes a Join that came with a wake. sure is false if the Join on the broker may be another one and has to be
+// read. An error means that it cannot belong to the Open that it names.
 func (r *rounds) hearJoin(one *round, j *wire.Join, hash stream.Hash, spread time.Duration) (sure bool, err error) {
 	known := one.open != nil && stream.Hash(j.OpenHash) == one.attempt.Open
 	switch {
@@ -83,7 +83,7 @@ func (r *rounds) hearJoin(one *round, j *wire.Join, hash stream.Hash, spread tim
 	return true, nil
 }
 
-// pairDue reads the missing parts whose time has come, once.
+// pairDue reads each missing part once, when its time has come.
 func (r *rounds) pairDue(now time.Time, busy func() bool) {
 	for _, one := range r.known.sorted() {
 		if one.halved.IsZero() || now.Before(one.halved) {

@@ -9,8 +9,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// patients makes the events of an organisation whose people are protected, of rows that are read to their end. Who is
-// there, in which order of first rows, decides about blocks, and not how many rows anybody has.
+// patients makes the events of an organisation that protects its people, from rows that are read to their end. The
+// people and the order of their first rows decide the blocks; the number of anybody's rows does not.
 func (m *mapper) patients(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 	return func(yield func(*event) bool) {
 		p := m.people()
@@ -40,8 +40,8 @@ func (m *mapper) patients(ctx context.Context, rows iter.Seq2[task.Row, error]) 
 	}
 }
 
-// hospital returns one event of all people, in every round, whose rows are mapped; nil if they may not take part. Later
-// runs take as many people as the first: the first of them.
+// hospital returns one event of all people, for every round, with their rows mapped; nil if they may not take part.
+// Later runs take as many people as the first run: the first of them.
 func (m *mapper) hospital(all []block.Person[line]) *event {
 	terms, ok := m.sized("people of this silo", uint64(len(all)))
 	if !ok {

@@ -16,10 +16,10 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// persons makes an event of everybody whose rows come, under the key of the person's name: so that who took part in an
-// earlier run is answered. Who is offered, when and in which order depends on who came and when alone (block.People):
-// of rows that end, nobody before their end; where the task declares a wait and the rows are not of files, everybody
-// at the end of the own.
+// persons makes one event for each person in the rows, under the key of the person's name, so that a person who took
+// part in an earlier run gets that outcome. Who is offered, when and in which order depends on who came and when alone
+// (block.People): for rows that end, nobody before their end; where the task declares a wait and the rows are not of
+// files, each person at the end of their own wait.
 func (m *mapper) persons(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 	p := m.people()
 	return func(yield func(*event) bool) {

@@ -20,8 +20,8 @@ type personal struct {
 	giving sync.Mutex // held while events are given the token, one after the other
 }
 
-// The keys, before keptAs, of what a device of one person keeps: its own draws and token, and, where a nonce stands
-// otherwise, the kept key of the event that has the token. No event has them, for keys of events are hashes.
+// The keys, before keptAs, of the records that a device of one person keeps: its own draws and token, and, in the field
+// of the nonce, the kept key of the event that has the token. No event has them, for keys of events are hashes.
 var ownDraws, ownEvent = participation.Key{}, participation.Key{1}
 
 // begin gets the token of a device of one person, at once: this is when the device has agreed to the task. It returns
@@ -48,8 +48,8 @@ func (g *granting) give(of *grant.Task) {
 	}
 }
 
-// giveOne returns the token for an event that is kept under a key, and nil where another one has it. Of a write that is
-// torn the beginning stands: the token is kept under the event's key before it is noted that the event has it.
+// giveOne returns the token for an event that is kept under a key, or nil if another event has it. A torn write leaves
+// its beginning: the token is kept under the event's key before the event is noted as its owner.
 func (g *granting) giveOne(of *grant.Task, kept participation.Key, token []byte) ([]byte, error) {
 	own := keptAs(of, ownEvent)
 	known, err := g.store.Look([]participation.Key{own, keptAs(of, ownDraws)})

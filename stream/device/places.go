@@ -9,22 +9,23 @@ import (
 )
 
 // Where the newest attempt announces places, nobody is charged before the stage has said that there is room. Events
-// whose time has come stand in a line, in their order, and places are asked for, as many as stand there; a place is
-// nobody's, so that the first in the line join when some are granted, whichever request it was:
+// that are due wait in a line, in their order, and the device requests as many places as the line is long. A place
+// belongs to no event: whichever request was granted, the first in the line join:
 //
 //	          ┌──▶ asked for ──▶ granted ──▶ the first in the line join, within half of the time for which it is kept
 //	in line ──┤        │            │
 //	          └── again ◀───────────┘           told to wait, no answer, or too late: asked for again, later
 //
-// No answer is no place. What is asked for is a number of users, on a tick, at a time that lots and answers decide; no
-// event and no number of rows has a part in it. Once an event is charged its report is sent, place or no place.
+// Without an answer there is no place. A request is a number of users, sent on a tick, at a time that depends on lots
+// and answers only, never on an event or a number of rows. Once an event is charged its report is sent, with or without
+// a place.
 
 // An ask is one request for places in an attempt.
 type ask struct {
 	seats   uint64 // the line that it is for
 	round   stream.Round
 	attempt stream.Attempt
-	users   int           // that it asks for; once it is granted, those who have not joined yet
+	users   int           // requested; once granted, users who have not joined yet
 	lease   time.Duration // for which places are kept
 	try     bool          // whether the broker takes reports again
 	due     time.Time     // the tick on which it leaves
@@ -33,8 +34,8 @@ type ask struct {
 	err     error // there is no answer
 }
 
-// A moment is a time by two clocks: one that no change of the machine's time moves, which may stand still while the
-// machine sleeps, and the machine's own.
+// A moment is a time by two clocks: a monotonic one, which may stop while the machine sleeps, and the machine's wall
+// clock.
 type moment struct{ steady, wall time.Time }
 
 // since returns the time since an earlier moment, by the clock that went further.
@@ -54,26 +55,26 @@ func (r *round) keeps() time.Duration {
 	return time.Duration(r.open.PlacesMs) * time.Millisecond
 }
 
-// seats are the line at the newest attempt: as many places are asked for, granted, or to be asked for again as events
-// stand in it.
+// seats holds the line at the newest attempt. The places requested, granted, and to be requested again add up to the
+// length of the line.
 type seats struct {
 	chance  chance
 	number  uint64   // of lines before it
 	line    []*event // in their order
-	asking  int      // places that are asked for
-	placed  []*ask   // granted, by when they were asked for
+	asking  int      // places requested
+	placed  []*ask   // granted, by the time of the request
 	again   []repeat
 	silence time.Duration // after the next request without an answer; 0: the last one had an answer
 	over    bool          // the stage said that the attempt takes nobody any more
 }
 
-// A repeat is a number of places that are asked for again, from a time on.
+// A repeat is a number of places to request again, from a time on.
 type repeat struct {
 	users int
 	after time.Time
 }
 
-// taken returns the number of places that are asked for or granted.
+// taken returns the number of places that are requested or granted.
 func (s *seats) taken() int { return s.asking + s.granted() }
 
 // granted returns the number of places that are granted.
@@ -159,14 +160,14 @@ func (c *core) drawsFirst() bool { return c.beats.tick > c.rounds.known.newest.k
 // moment returns the time by both clocks.
 func (c *core) moment() moment { return moment{c.now(), c.clock.read()} }
 
-// An usher has events join where the newest attempt gives places: it asks for places, and leads the first in the line to
-// those that are granted.
+// An usher lets events join where the newest attempt gives places: it requests places, and gives those that are granted
+// to the first in the line.
 type usher struct {
 	*core
 	sender *sender
 }
 
-// seatLine has the first in the line join as places are granted, and asks for places for others.
+// seatLine lets the first in the line join as places are granted, and requests places for others.
 func (u *usher) seatLine() error {
 	r, s := u.rounds.known.newest, &u.queue.seats
 	if !u.rounds.joinable() || u.clock.holds() {
@@ -208,7 +209,7 @@ func (u *usher) seatLine() error {
 	return nil
 }
 
-// lineUp puts up to n events whose time has come at the end of the line, and returns how many.
+// lineUp appends up to n events that are due to the line, and returns how many.
 func (u *usher) lineUp(n int, now time.Time) (int, error) {
 	r, first := u.rounds.known.newest, u.drawsFirst()
 	if first {
@@ -224,7 +225,8 @@ func (u *usher) lineUp(n int, now time.Time) (int, error) {
 	return len(batch), u.do(effect{call: drawReports, round: r, events: batch}).err
 }
 
-// mostAsked bounds the events that ask or have places: as many as ticks within a quarter of the lease have room for.
+// mostAsked returns the largest number of places that may be requested or granted at once: as many events as fit on the
+// ticks within a quarter of the lease.
 func (u *usher) mostAsked() int {
 	return u.beats.quota * int(max(1, u.rounds.known.newest.keeps()/4/u.beats.tick))
 }

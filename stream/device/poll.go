@@ -54,7 +54,7 @@ func (l *loop) takeWake(w stream.Wake) error {
 		return nil
 	}
 	if l.contract.agreement == nil {
-		// Anybody can sign a Task of this name with a key of his own. Which one stands there only the broker knows.
+		// Anybody can sign a Task of this name with a key of their own. Which one is on the broker has to be read.
 		if at.Verb == "task" {
 			l.pollSoon()
 		}

@@ -17,10 +17,10 @@ import (
 //	   └──▶ reserve ──▶ waiting      the round is a later one of an interactive phase and the event no member of it: it takes
 //	                                 only a place that members have left, when they had their time
 //
-// While more devices wait than a round takes, the stage announces which share of them may join at once; the others
-// follow, the later the larger the number is that they draw, and most find the round closed before (stream.Ramp). An
-// event draws once for an attempt, from the operating system's generator and its place in the queue (stream.Lots), and
-// nothing else. Members of a round draw none: they were asked, and are awaited.
+// While more devices wait than a round takes, the stage announces which share of them may join at once. The others join
+// later, the later the larger the number that they draw, and most find the round closed by then (stream.Ramp). An event
+// draws once for an attempt, from the operating system's generator and its place in the queue (stream.Lots), and
+// nothing else. Members of a round draw no number: the round waits for them.
 type queue struct {
 	// waiting: the members first, by key, and then the others in their order; they are the reserve of a later round
 	events  []*event
@@ -28,7 +28,7 @@ type queue struct {
 	sorted  bool // members and the order of events belong to the newest round
 	drawn   draws
 	lots    stream.Lots // of the newest attempt
-	seats   seats       // of those whose time has come, where it gives places
+	seats   seats       // of events that are due, where the attempt gives places
 	chance  chance
 	round   *round                // for which events drew last; nil: none has
 	attempt participation.Attempt // likewise

@@ -26,7 +26,7 @@ type records struct {
 	log       *slog.Logger
 
 	none    bool            // the last look over all rounds showed none
-	there   time.Time       // when the newest round that is known stood, by a clock that goes on while a machine sleeps
+	there   time.Time       // when the newest known round was last on the broker, by a clock that runs while the machine sleeps
 	told    map[string]bool // what was logged already
 	failing bool            // the last read failed
 }
@@ -214,7 +214,7 @@ func (r *records) latestOpen(ctx context.Context, round stream.Round, manifest s
 	return r.open(got, round, manifest)
 }
 
-// open verifies a message that holds an attempt at a round, whose key is one that reports can be sealed to.
+// open verifies a message that holds an attempt at a round, with a key that reports can be sealed to.
 func (r *records) open(got stream.Message, round stream.Round, manifest stream.Hash) (*wire.Open, participation.Attempt,
 	bool) {
 	o, hash, err := r.agreement.ReadOpen(got, manifest)
@@ -284,7 +284,7 @@ func (r *records) closed(ctx context.Context, c *wire.Close) (participation.Clos
 	return out, r.passes(got, err)
 }
 
-// watch asks to be woken; without, the loop's timer alone reads.
+// watch subscribes to wakes. Without them only the loop's timer makes it read.
 func (r *records) watch(ctx context.Context) <-chan stream.Wake {
 	wake, err := r.port.Watch(ctx, r.task)
 	if err != nil {

@@ -14,21 +14,20 @@ const (
 	tryMessages = 16
 )
 
-// refusals holds what is known of a broker that does not take reports, mostly because a stream is full. As long as
-// its newest answers are refusals, nobody else is charged for a report that nobody takes, and those who are
-// charged wait: a few of their messages are tried, or those of one event that joins if nobody waits, at growing
-// intervals, and at once in another attempt, whose reports have the queue to themselves. All this depends on the
-// broker alone.
+// refusals records that a broker takes no reports, mostly because a stream is full. As long as its newest answers are
+// refusals, nobody else is charged, and charged events wait. A few of their messages are tried, or those of one event
+// that joins if none waits: at growing intervals, and at once in another attempt, which has an empty queue. All this
+// depends on the broker alone.
 type refusals struct {
 	chance  chance
-	wait    time.Duration // to the next try; 0: the newest answers are none
+	wait    time.Duration // to the next try; 0: the newest answers are no refusals
 	next    time.Time
 	attempt participation.Attempt // that was refused
 	count   uint64                // of messages that were refused
 	trouble stream.Trouble
 }
 
-// told takes the answers to one delivery, and returns how many of its messages were refused and how many stored.
+// told records the answers to one delivery, and returns how many of its messages were refused and how many stored.
 func (r *refusals) told(d delivery, poll time.Duration, now time.Time) (refused, taken int) {
 	for _, a := range d.acks {
 		switch {

@@ -175,14 +175,14 @@ func measure(work func()) time.Duration {
 			begun = time.Now() // the first one pays for memory
 		}
 		if time.Now().Equal(begun) && done == rounds {
-			break // a clock that stands still
+			break // a clock that does not move
 		}
 	}
 	return time.Since(begun) / time.Duration(done-1)
 }
 
 // tooSlow refuses a task whose events take longer than the longest tick has room for, which is half of a round's
-// deadline: when a report leaves would tell of its rows, or no round would hear it.
+// deadline: the time of a report would depend on its rows, or the report would come after its round.
 func (p *reports) tooSlow(work, deadline time.Duration) error {
 	field, value := "features", fmt.Sprintf("%d coordinates", p.contract.agreement.Features.Dim())
 	if classes := len(p.contract.agreement.Features.Classes()); classes > 2 {

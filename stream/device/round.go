@@ -21,17 +21,17 @@ const maxAttempts = 16
 type event struct {
 	record participation.Record
 	person string // by the name that its application has; empty: its key names it
-	grant  []byte // its token; nil: it has none yet, or the task asks for none
-	// what its reports are about; the zero Example, which is none of the task's, stands for a row that could not be mapped
+	grant  []byte // its token; nil: it has none yet, or the task needs none
+	// the data of its reports; a row that could not be mapped is the zero Example, which no row of the task maps to
 	block   block.Block
-	work    func() block.Block // works the block out; nil: that was done, or nobody knows it
+	work    func() block.Block // computes the block; nil: it was computed, or is not known
 	people  uint64             // that it is about; 0: each of its rows is a unit
-	rows    uint64             // of the input that it stands for; 0 where only the store told of it
+	rows    uint64             // of the input that it represents; 0 if it is known from the store alone
 	before  uint64             // blocks of its organisation that come before it
-	present bool               // the block is known: false for what only the store told of
-	// refuses what is not about what the task's reports are; nil: it was made for the task
+	present bool               // the block is known: false for an event known from the store alone
+	// refuses an event of another unit than the task's reports; nil: it was made for the task
 	fits      func(*consent.Agreement) error
-	over      func()              // is told when the block is needed no more; nil: nobody waits for that
+	over      func()              // called when the block is not needed any more; nil: nobody waits for that
 	terms     *consent.Agreement  // of a silo of which this is all; nil of all others
 	pinned    []participation.Key // of a silo, who is in which block, see participation.Pin
 	early     *participation.Draw // drawn, and charged nothing for yet: it has no place; nil: nothing is drawn
@@ -82,16 +82,16 @@ type round struct {
 	join     *wire.Join            // its other part, of two operators; nil: it is not known, or there is one operator
 	attempt  participation.Attempt // open's, and join's
 	closed   *participation.Closed
-	closing  *wire.Close           // its Close, heard and not yet beside its Open
-	judged   time.Time             // when its outcome is read that a wake told of, or failed to; zero: wakes or a look will tell
+	closing  *wire.Close           // its Close, received with a wake and not yet checked beside its Open
+	judged   time.Time             // when to read its outcome; zero: a wake or a poll will bring it
 	done     bool                  // closed, as the store proves
-	claimed  bool                  // by its newest attempt, as a wake told
+	claimed  bool                  // by its newest attempt, according to a wake
 	gone     bool                  // its records were removed, or it is lost and the task went on: no Close will come
-	lost     bool                  // another round stands under its number
+	lost     bool                  // another round is on the broker under its number
 	missing  time.Time             // since when the broker does not show it, after a lost connection; zero: it does
 	opened   time.Time             // when this client saw open, and join where there is one
 	lower    participation.Attempt // an older attempt that is read though a newer one is known
-	since    time.Time             // when it was first
+	since    time.Time             // when it was the newest for the first time
 	pairing
 	share
 }
@@ -99,7 +99,7 @@ type round struct {
 // A share holds the events that this client has in a round.
 type share struct {
 	bundles []*bundle
-	owed    []*bundle // among bundles: those that the newest attempt may not have
+	owed    []*bundle // among bundles: bundles that the newest attempt may not have
 	most    uint64    // events that the round takes of this client: its cohort, or one where reports are about blocks of rows
 	joined  uint64    // events, also those of bundles that are settled; without those that dropped out
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// rounds hold what is known of the rounds of the task, and of its end. They decide what to read next, and what each
-// record that was read or heard changes.
+// rounds holds what is known of the task's rounds, and of its end. It decides what to read next, and what each record
+// changes, whether it was read or came with a wake.
 type rounds struct {
 	do       perform
 	now      func() time.Time
@@ -25,8 +25,8 @@ type rounds struct {
 	known   roundTable
 	endedAt time.Time // when the End was read; zero: the task goes on
 	looked  time.Time // when a newer round was looked for last
-	learned uint64    // records that were read or heard, and new
-	unsure  bool      // something may have been written, or lost, that nobody told of
+	learned uint64    // new records, read or received with a wake
+	unsure  bool      // a record may have been written, or lost, without a wake
 	back    setback
 }
 
@@ -69,8 +69,8 @@ func (r *rounds) readNew(busy func() bool) error {
 	return nil
 }
 
-// takeRound takes up a round that is newer than all others. An older one, read or heard, changes nothing, and one that
-// the learner put under the number of a round that was answered is not answered: see markReplaced.
+// takeRound takes up a round that is newer than all others. An older one changes nothing. A device takes no part in a
+// round that the learner put under the number of one in which the device took part: see markReplaced.
 func (r *rounds) takeRound(m *wire.Round, hash stream.Hash) error {
 	number := stream.Round(m.Round)
 	if number < r.known.number() || (number == r.known.number() && hash == r.known.newest.manifest) {
@@ -234,8 +234,8 @@ func (r *rounds) hearRound(m *wire.Round, hash stream.Hash, spread time.Duration
 	return r.takeRound(m, hash)
 }
 
-// hearOpen takes an attempt that came with a wake, and returns false if only the broker knows whether it stands: there
-// are two of its number.
+// hearOpen takes an attempt that came with a wake. It returns false if another attempt of the same number is known, so
+// that the one on the broker has to be read.
 func (r *rounds) hearOpen(one *round, o *wire.Open, a participation.Attempt) bool {
 	if one.open != nil && a.Number == one.attempt.Number && a.Open != one.attempt.Open {
 		return false
@@ -262,8 +262,8 @@ func (r *rounds) hearClose(one *round, c *wire.Close, spread time.Duration) {
 	one.judged = r.now().Add(r.chance.within(spread))
 }
 
-// judgeDue reads outcomes whose time has come: the Open beside a Close that was heard, until it is there, or once the
-// Close that was not heard.
+// judgeDue reads outcomes that are due: for a Close that came with a wake its Open, until that is there; otherwise the
+// Close, once.
 func (r *rounds) judgeDue(now time.Time, busy func() bool) {
 	for _, one := range r.known.sorted() {
 		switch {
@@ -313,10 +313,10 @@ func (r *rounds) isReplaced(one *round) bool {
 	return false
 }
 
-// checkNewest reads, after the connection was lost, whether the newest known round still stands, if none is newer, and
-// reports whether it has to be read again. A read that finds nothing decides nothing: a replica that lags may have
-// answered. So nobody joins while the round is missing, and only when it has been for longer than that the device goes
-// on waiting for a newer one, and logs that.
+// checkNewest reads, after the connection was lost, whether the newest known round is still on the broker, if none is
+// newer, and reports whether it has to be read again. A read that finds nothing decides nothing: a replica that lags
+// may have answered. So nobody joins while the round is missing. Only when it has been missing for longer than a
+// replica lags does the device log that and wait for a newer one.
 func (r *rounds) checkNewest() (again bool) {
 	one := r.known.newest
 	if one == nil || one.lost {

@@ -18,7 +18,7 @@ import (
 // maxInvalidLogged bounds the invalid rows that are logged with their line.
 const maxInvalidLogged = 20
 
-// suspicious is the number of rows of which none fits after which that is told.
+// suspicious is the number of rows, none of which fits, after which the log warns of it.
 const suspicious = 16
 
 // source returns the source that a store is pinned to: the place of the rows or, where rows have keys, the column of

@@ -24,9 +24,9 @@ var errUserKeys = errors.New("client: UserKeys with Run: rows are not keyed by u
 // unknownRows is the row count of a Run that was not told it.
 const unknownRows = math.MaxUint64
 
-// Expect announces the number of rows that Run will be given, and must be called before Run: the client then takes
-// its proper part of each round beside other clients. Without Expect the client stands for all users of the plan,
-// and several such clients send more to the first rounds than those take.
+// Expect announces the number of rows that Run will be given, and must be called before Run: the client then takes its
+// proper share of each round beside other clients. Without Expect it behaves as if it had all users of the plan, and
+// several such clients send more to the first rounds than those take.
 func (c *Device) Expect(rows uint64) { c.loop.core.rows.Store(min(max(rows, 1), unknownRows-1)) }
 
 // Run publishes rows, each a user, as they come, and stops the client. It returns when the rows have ended and the

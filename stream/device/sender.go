@@ -19,7 +19,7 @@ type sender struct {
 	flushed time.Time // when unstored was empty last
 }
 
-// joinWaiting has events whose time has come join the newest round, where it gives no places.
+// joinWaiting lets events that are due join the newest round, where it gives no places.
 func (s *sender) joinWaiting() error {
 	r := s.rounds.known.newest
 	for r.keeps() == 0 && !s.rounds.gathering() && s.rounds.joinable() && s.uplink.room() > 0 {
@@ -87,7 +87,7 @@ func (s *sender) join(events []*event) error {
 	return s.send(r, bundles)
 }
 
-// refuse tells users who may not pay for a round why the policy refuses.
+// refuse answers events that may not pay for a round with the policy's reason.
 func (s *sender) refuse(refused []refusal) {
 	for _, r := range refused {
 		delete(s.events, r.event.record.Key)
@@ -125,7 +125,7 @@ func (s *sender) send(r *round, bundles []*bundle) error {
 	now := s.now()
 	d := delivery{round: r, open: r.open, join: r.join, attempt: r.attempt, bundles: bundles, due: s.beats.next(now)}
 	if r.keeps() > 0 && s.drawsFirst() {
-		d.due = now // it was drawn before it asked, so this tells nothing of the work
+		d.due = now // it was drawn before it asked, so this time reveals nothing about the work
 	}
 	if again {
 		d.announces = r.keeps()
@@ -195,7 +195,7 @@ func (s *sender) sendOwed() error {
 	return nil
 }
 
-// storeAnswers stores the answers that are not stored yet. A store that misses some is safe: it takes a publish for
+// storeAnswers stores the answers that are not stored yet. A store that misses some is safe: it takes the publish as
 // unanswered.
 func (s *sender) storeAnswers() error {
 	s.flushed = s.now()

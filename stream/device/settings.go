@@ -30,7 +30,7 @@ const (
 // Transport and Store are required.
 type Settings struct {
 	Task stream.Task
-	// Transport reaches the broker. A task whose reports do not fit its limits is refused, where it knows them.
+	// Transport reaches the broker. A task is refused if its reports exceed the transport's limits, where those are known.
 	Transport stream.Transport
 	Store     participation.Store // of this task alone
 	// Ledger covers all tasks that the same users take part in; nil keeps none, and a policy with totals is refused.
@@ -77,7 +77,7 @@ type Settings struct {
 	MaxBlockRows uint64
 
 	Bundle      int // users in one message, 1 to the task's max_bundle; default 1
-	MaxInFlight int // most events whose publish is not answered, where the broker answers quickly; default 4096
+	MaxInFlight int // most events published without a reply yet, while the broker replies quickly; default 4096
 	// Poll is the mean time between retries of a publish, and the shortest between reads that nothing woke; default 2s.
 	Poll time.Duration
 	// MaxPoll is the longest mean time between reads that nothing woke, and the longest over which the devices of a
@@ -101,7 +101,7 @@ type Progress struct {
 	Round            stream.Round   // 0 before the first
 	Attempt          stream.Attempt // 0 before the first
 	Joined, Cohort   uint64         // events of this client in the round, and how many the round takes of all clients
-	InFlight         int            // events whose publish is not answered
+	InFlight         int            // events published without a reply yet
 	Over             bool           // the task has ended
 	RefusedPublishes uint64         // messages that the broker refused; every try of a report counts
 	Trouble          string         // why the broker takes no reports, in words; empty while it does

@@ -10,11 +10,12 @@ import (
 // settleChunk bounds one write of settled events.
 const settleChunk = 8192
 
-// A settler decides about events whose round is closed or given up, durably before anybody is told.
+// A settler decides about events of rounds that are closed or given up. Each outcome is durable before a caller gets
+// it.
 type settler struct{ *core }
 
-// settleClosed decides about the events of rounds whose Close is known, or will never come, except events that wait for
-// the broker's answer.
+// settleClosed decides about the events of rounds with a known Close, or for which none will come, except events that
+// wait for the broker's reply.
 func (s *settler) settleClosed() error {
 	for _, r := range s.rounds.known.sorted() {
 		by := (*participation.Record).Abandon
@@ -112,7 +113,7 @@ func (s *settler) conclude(r *round, events []*event, by func(*participation.Rec
 	return nil
 }
 
-// requeue lets an event whose round is decided wait for another one, or answers it.
+// requeue lets an event of a decided round wait for another round, or answers its callers.
 func (s *settler) requeue(e *event) {
 	switch {
 	case !s.settled(e) && e.present:

@@ -18,8 +18,8 @@ import (
 // MaxKey is the length of the longest key, in bytes.
 const MaxKey = task.MaxKey
 
-// submitted is the source that the store of a device is pinned to whose events come with keys of their own, so that no
-// user takes part again as the row of a file.
+// submitted is the source to which a store is pinned if its events come with keys of their own, so that no user takes
+// part again as the row of a file.
 const submitted = "http"
 
 // maxUnfitLogged bounds the events that are logged as not fitting.
@@ -232,9 +232,9 @@ func (c *Device) offer(ctx context.Context, key participation.Key, g *given) (*s
 }
 
 // Outcome waits until it is known what became of the event of a key: a round that took it has closed, or the task has
-// ended. It may be asked by any process that has the device's store, and before it is known by a context that has ended,
-// without waiting: with the context's error the Outcome tells how far the event is, Fresh while it waits for a round and
-// Charged when it is on its way. Of a key that nobody submitted the error is ErrNoEvent.
+// ended. It may be asked by any process that has the device's store, and before it is known by a context that has
+// ended, without waiting: with the context's error the Outcome is Fresh while the event waits for a round and Charged
+// when it is on its way. For a key that nobody submitted the error is ErrNoEvent.
 func (c *Device) Outcome(ctx context.Context, key string) (Outcome, error) {
 	if c.desk == nil {
 		return Outcome{}, errNoSubmit
@@ -245,8 +245,8 @@ func (c *Device) Outcome(ctx context.Context, key string) (Outcome, error) {
 	return Ticket{device: c, key: participation.EventKey(key)}.Outcome(ctx)
 }
 
-// A Ticket stands for the event of a key. It may be asked from any goroutine, and its text kept: Device.Ticket reads it,
-// in a later process with the same store, too.
+// A Ticket represents the event of a key. Its methods may be called from any goroutine, and its text may be kept:
+// Device.Ticket reads it, in a later process with the same store, too.
 type Ticket struct {
 	device *Device
 	key    participation.Key
@@ -261,8 +261,8 @@ type given struct {
 	sent   atomic.Pointer[submission]  // nil: not handed over, or what is known is in the store
 }
 
-// Fits reports whether the events that came with the ticket are as the task declares; where they are not, the zero
-// vector stands for what does not fit, and the local log says why. It works that out, if no tick has done so yet. A
+// Fits reports whether the events that came with the ticket are as the task declares. An event that does not fit is
+// sent as the zero vector, and the local log has the reason. Fits computes the answer if no tick has done so yet. A
 // ticket that was read from text has no events, and Fits is true.
 func (t Ticket) Fits() bool {
 	if t.given == nil {

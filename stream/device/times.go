@@ -2,11 +2,11 @@ package device
 
 import "time"
 
-// comeback is the number of devices of a task that may come back to the broker in one second, or read in one
-// second a record that all of them are told of.
+// comeback is the number of devices of a task that may reconnect to the broker in one second, or read in one second a
+// record that all of them were woken for.
 const comeback = 1000
 
-// joinEvery is the shortest time between two checks for events whose time to join has come: each costs a write.
+// joinEvery is the shortest time between two checks for events that are due to join: each check costs a write.
 const joinEvery = 50 * time.Millisecond
 
 // A pace decides when a device polls the broker though no wake told it to. The mean time between two polls doubles
@@ -61,7 +61,7 @@ type times struct {
 }
 
 // rest returns the first time at which the loop has something to do by itself: a poll or a try, or one of the alarms.
-// restless tells that there is something to try again, and busy that there is something to do at all.
+// restless is true if there is something to try again, and busy if there is anything to do.
 func (t *times) rest(now time.Time, restless, busy bool, alarms []time.Time) time.Time {
 	switch {
 	case !restless:

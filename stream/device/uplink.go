@@ -10,10 +10,10 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// A window bounds the number of events that are on their way to the broker at a time. It grows while answers come
-// quickly, and halves when an answer takes long: a report sent to a broker that is behind may come too late for
-// its round, and an event that is not answered when the round closes stays in doubt for ever. The window depends
-// on the broker alone.
+// A window bounds the number of events that are on their way to the broker at a time. It grows while replies come
+// quickly, and halves when a reply takes long: a report sent to a broker that is behind may come too late for its
+// round, and an event without a reply when the round closes stays in doubt for ever. The window depends on the broker
+// alone.
 type window struct{ now, least, most int }
 
 // An answer is quick, and the window grows by what it is about, or slow.
@@ -44,12 +44,12 @@ type uplink struct {
 	poll   time.Duration // Settings.Poll
 	bundle int           // Settings.Bundle
 
-	sending    int // events whose publish is on its way
+	sending    int // events being published
 	window     window
 	refusals   refusals
 	publishing stream.Trouble
 	unasked    stream.Trouble // the broker refuses requests for places
-	trouble    string         // why the newest answers took no report; empty: they did
+	trouble    string         // why the broker took no report lately; empty: it did
 	troubled   time.Time      // since when
 }
 
@@ -58,12 +58,12 @@ func newUplink(c *Settings, chunk int, lots chance) *uplink {
 		refusals: refusals{chance: lots}}
 }
 
-// room returns the number of further events whose publish may be on its way.
+// room returns the number of further events that may be published now.
 func (u *uplink) room() int { return u.window.now - u.sending }
 
-// most returns how many of n events may join an attempt now, of which owed messages are charged and not answered. While
-// the broker refuses reports it is the events of one message, and only if nobody is charged whose message could be
-// tried instead.
+// most returns how many of n events may join an attempt now, while owed messages are charged and without a reply. While
+// the broker refuses reports it returns the events of one message, and only if no charged message could be tried
+// instead.
 func (u *uplink) most(n, owed int, attempt participation.Attempt, now time.Time) int {
 	if u.refusals.wait == 0 {
 		return n

@@ -55,7 +55,7 @@ func (s *watchedStore) Charged() iter.Seq2[participation.Record, error] {
 	}
 }
 
-// Write implements participation.Store, and then tells those that wait for one of its events.
+// Write implements participation.Store, and then wakes those that wait for one of its events.
 func (s *watchedStore) Write(c participation.Change) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

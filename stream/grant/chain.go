@@ -13,10 +13,10 @@ import (
 // ListHashes is the most hashes in one list of spent nonces: half of a broker's usual message.
 const ListHashes = 32768
 
-// listHeader is the length of all that stands before the hashes of a list.
+// listHeader is the length of the bytes before the hashes of a list.
 const listHeader = stream.HashSize + 8 + 8
 
-// A Chain is s_r: it stands for every list up to a round. A Batch carries it.
+// A Chain is s_r: it commits to every list up to a round. A Batch carries it.
 type Chain = stream.Hash
 
 // First returns s_0 of a task, before any list: SHA-256 of "panlearn spent", a zero byte, and the task hash.
@@ -65,7 +65,7 @@ func Lists(before Chain, step stream.Step, spent []Hash) [][]byte {
 	}
 }
 
-// A List is one list of a round as it stands at the broker.
+// A List is one list of a round as it is on the broker.
 type List struct {
 	Before Chain
 	Step   stream.Step

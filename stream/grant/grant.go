@@ -1,12 +1,13 @@
-// Package grant makes, signs and verifies the tokens by which a task counts one report a person, and nobody knows whose.
+// Package grant makes, signs and verifies the tokens by which a task counts one report a person without knowing who
+// sent it.
 //
 // A token is a Privacy Pass token of type 2 (RFC 9578, section 6): an RSA signature (RFC 9474,
 // RSABSSA-SHA384-PSS-Deterministic, by package blindrsa of circl) that the issuer makes without seeing what it signs. The
 // redemption context is the task hash, and the key is one task's alone, so that a token is of use in that task only. Of
 // the token's five fields a device sends two, the nonce and the signature: the others follow from the task.
 //
-// It promises that a token that verifies was signed under the task's key, and that nothing in it tells the issuer whose
-// it is. It does not bound how many tokens a person has: the issuer's list does that (package grant/issuer).
+// It promises that a token that verifies was signed under the task's key, and that nothing in it reveals to the issuer
+// for whom. It does not bound how many tokens a person has: the issuer's list does that (package grant/issuer).
 //
 // The caller owes:
 //
@@ -42,19 +43,19 @@ const (
 	HashSize      = 16                        // of what is kept of a nonce
 )
 
-// tokenType stands for publicly verifiable tokens, RFC 9578, section 8.2.1.
+// tokenType is the type of publicly verifiable tokens, RFC 9578, section 8.2.1.
 const tokenType = 0x0002
 
-// issuerName stands in every challenge. It names no server: devices know their issuer by its key.
+// issuerName is in every challenge. It names no server: devices know their issuer by its key.
 const issuerName = "grants.panlearn.invalid"
 
-// variant stands in RFC 9578, section 6.
+// variant is the blind signature scheme of RFC 9578, section 6.
 const variant = blindrsa.SHA384PSSDeterministic
 
 // pss are the parameters of that variant, RFC 9474, section 5.
 var pss = rsa.PSSOptions{SaltLength: sha512.Size384, Hash: crypto.SHA384}
 
-// What stands around the modulus in the public key: SubjectPublicKeyInfo with RSASSA-PSS (RFC 9578, section 6.5: SHA-384,
+// The bytes around the modulus in the public key: SubjectPublicKeyInfo with RSASSA-PSS (RFC 9578, section 6.5: SHA-384,
 // MGF1 with SHA-384, a salt of 48 bytes), and the exponent 65537. RSA-2048 has no other bytes there.
 var (
 	keyBegins, _ = hex.DecodeString("30820152303d06092a864886f70d01010a3030a00d300b0609608648016503040202a11a301806092a" +
@@ -109,8 +110,8 @@ func Challenge(task stream.Hash) []byte {
 	return binary.BigEndian.AppendUint16(b, 0)
 }
 
-// A Hash stands for a nonce where a stage keeps it: the first 16 bytes of SHA-256 of "panlearn grant", a zero byte, the task hash
-// and the nonce.
+// A Hash represents a nonce in a stage's memory and lists: the first 16 bytes of SHA-256 of "panlearn grant", a zero
+// byte, the task hash and the nonce.
 type Hash [HashSize]byte
 
 // A Task holds what tokens of one task have in common. Its methods may be called from any goroutine.
@@ -122,7 +123,7 @@ type Task struct {
 	rest   []byte // of the token input, behind the nonce
 }
 
-// Of returns the tokens of a task whose issuer has this public key.
+// Of returns the tokens of a task for an issuer with this public key.
 func Of(spki []byte, task stream.Hash) (*Task, error) {
 	key, err := ParseKey(spki)
 	if err != nil {
@@ -144,7 +145,8 @@ func (t *Task) Input(nonce [NonceSize]byte) []byte {
 	return append(append(b, nonce[:]...), t.rest...)
 }
 
-// errToken means that a token is not of this task, or nobody's. It says no more: what a device sent stands in no error.
+// errToken means that a token is not of this task, or not signed at all. It has no details: an error never quotes a
+// device.
 var errToken = errors.New("a token that the issuer of this task did not sign")
 
 // Verify checks a nonce and its signature, Size bytes, and returns what is kept of the nonce.

@@ -10,8 +10,8 @@ import (
 	"github.com/cloudflare/circl/blindsign/blindrsa"
 )
 
-// A Request holds the draws of a token that a device asks for: from it, and from nothing else, the message to the issuer
-// follows. Who has it and the issuer's answer has the token, and who has it and the issuer's list knows whose that is.
+// A Request holds the draws for a token, which alone determine the message to the issuer. A Request and the issuer's
+// answer give the token; a Request and the issuer's list reveal to whom it belongs.
 type Request struct {
 	Nonce [NonceSize]byte
 	Blind [32]byte // seed of the salt and the blinding factor
@@ -63,8 +63,8 @@ func (b *Blinded) Message() []byte {
 	return append(append(out, id[len(id)-1]), b.message...)
 }
 
-// Finish makes the token of the issuer's answer, Size bytes, and checks it: an issuer that answers under another key is
-// refused.
+// Finish makes the token from the issuer's answer, Size bytes, and checks it: an issuer that answers under another key
+// is refused.
 func (b *Blinded) Finish(answer []byte) ([]byte, error) {
 	signature, err := b.task.client.Finalize(b.state, answer)
 	if err != nil {

@@ -2,14 +2,14 @@
 // randomizer.Params, a place in a plan into shuffle.Config and accounting.Release, set, scales and scores into those
 // of convex.
 //
-// It also says, once for all three roles, what a plan must satisfy ([CheckTask]), which phase a step belongs to
-// ([PhaseOf]) and which rounds a plan allows ([Follows]): a device, the stage and the learner refuse the same ones.
+// It also checks, for all three roles alike, what a plan must satisfy ([CheckTask]), which phase a step belongs to
+// ([PhaseOf]) and which rounds a plan allows ([Follows]): a device, the stage and the learner refuse the same rounds.
 //
-// And it computes how large the messages of a plan get ([SizesOf]), so that one that no broker takes is refused before
-// it runs.
+// And it computes how large the messages of a plan get ([SizesOf]), so that a plan that no broker takes is refused
+// before it runs.
 //
-// Where it is: plan.go has CheckTask and Follows, prox.go what minimisers want of a plan, phase.go and place.go what a
-// plan fixes of a step, mechanism.go and convex.go the conversions, sizes.go the sizes.
+// Where it is: plan.go has CheckTask and Follows, prox.go what minimisers require of a plan, phase.go and place.go what
+// a plan fixes of a step, mechanism.go and convex.go the conversions, sizes.go the sizes.
 //
 // Nothing here verifies a signature; package seal does, before.
 //

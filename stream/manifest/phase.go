@@ -11,8 +11,8 @@ import (
 // looks reports whether a phase's reports are of moments, and not of gradients at a point.
 func looks(f *wire.Phase) bool { return f.GetStatistic() != wire.Statistic_STATISTIC_GRADIENT }
 
-// Gradients returns the first phase of a plan whose steps are the method's: the one after those of moments, where
-// there are such; nil where there is none.
+// Gradients returns the first phase of a plan with the method's own steps, after any phases of moments; nil if there is
+// none.
 func Gradients(plan *wire.Plan) *wire.Phase {
 	for _, f := range plan.GetPhases() {
 		if !looks(f) {
@@ -36,7 +36,7 @@ func (p Place) Point() int {
 	return int(p.Phase.GetMechanism().GetDim()) - int(p.Phase.GetMechanism().GetScores())
 }
 
-// Framed reports whether the rounds of a phase announce a frame: those of a practical plan that come after the first
+// Framed reports whether the rounds of a phase announce a frame: the rounds of a practical plan after the first
 // moments.
 func (p Place) Framed() bool {
 	return p.Plan.GetPractical() != nil && p.Phase.GetStatistic() != wire.Statistic_STATISTIC_MOMENTS
@@ -74,7 +74,7 @@ func Steps(plan *wire.Plan) uint64 {
 	return Planned(plan)
 }
 
-// Planned returns the number of steps that the plan was made for: all of them or, in an endless plan, those of its
+// Planned returns the number of steps that the plan was made for: all of them or, in an endless plan, the steps of its
 // horizon.
 func Planned(plan *wire.Plan) (n uint64) {
 	for _, f := range plan.GetPhases() {
@@ -130,7 +130,7 @@ func Waiting(at Place, step uint64) uint64 {
 	return max(n, at.Cohort)
 }
 
-// RoundsPerUser returns the largest number of rounds that one user answers: the rounds of one stint.
+// RoundsPerUser returns the largest number of rounds in which one user takes part: the rounds of one stint.
 func RoundsPerUser(plan *wire.Plan) (most uint32) {
 	for i := range plan.GetPhases() {
 		most = max(most, stintOf(plan, i).Rounds)

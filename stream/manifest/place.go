@@ -26,8 +26,8 @@ type Place struct {
 	Deadline time.Duration // of the round: its own, or else the plan's; 0: none
 }
 
-// release returns the release that the accountant must charge for a round, together with the others of its phase that
-// one user answers.
+// release returns the release that the accountant must charge for a round, together with the other rounds of its phase
+// in which one user takes part.
 func (p Place) release(honest accounting.Fraction) (accounting.Release, error) {
 	params, err := Params(p.Phase.GetMechanism())
 	if err != nil {

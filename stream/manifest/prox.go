@@ -11,8 +11,8 @@ import (
 // MaxProxSteps bounds the steps of one answer: each takes the work of a gradient of all rows of a block.
 const MaxProxSteps = 1 << 14
 
-// validateProx holds a phase whose reports are of minimisers against the rest of its plan, and refuses such reports in
-// any other.
+// validateProx checks a phase with reports of minimisers against the rest of its plan, and refuses such reports in any
+// other phase.
 func validateProx(plan *wire.Plan, f *wire.Phase) error {
 	x := f.GetProx()
 	if f.Mechanism.Minimizer != (x != nil) {

@@ -16,8 +16,8 @@ import (
 type Sizes struct {
 	Task, Round, Batch, Report int
 
-	// Single is the size of the smallest report, in bytes: a message of one user, in the phase whose reports are the
-	// largest. A message of several users is smaller than as many of one.
+	// Single is the size in bytes of a message of one user, in the phase with the largest reports. A message of several
+	// users is smaller than as many of one.
 	Single int
 
 	// Operators reports whether the task has two operators, so that its broker holds the helper's records too.
@@ -29,9 +29,9 @@ type Sizes struct {
 	List   int
 
 	// Waiting is the number of report messages that a broker has to hold for one attempt, so that it refuses none of
-	// honest devices after the stage has paused: four times the largest cohort. The lot asks for a cohort's users;
-	// where fewer come, the share of those who are asked doubles, so that about twice as many may come; and users of
-	// dead attempts, again at most about twice a cohort, send at once. A message carries one user or more.
+	// honest devices after the stage has paused: four times the largest cohort. The lot invites a cohort's users. If fewer
+	// come, the invited share doubles, so that about twice as many may come; and users of dead attempts, again at most
+	// about twice a cohort, send at once. A message carries one user or more.
 	Waiting int64
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Prio3 is the only Prio3 that shares of reports are made with: that of draft-irtf-cfrg-vdaf-14, which its later drafts
-// do not understand.
+// Prio3 is the only version of Prio3 used for shares of reports: draft-irtf-cfrg-vdaf-14, with which later drafts are
+// not compatible.
 const Prio3 = "draft-14"
 
 // maxShared bounds the bits d k of one report, as package shuffle/split does.
@@ -42,7 +42,7 @@ func validateSplit(task *wire.Task) error {
 	return nil
 }
 
-// validateShared refuses a phase whose reports are more bits than can be shared.
+// validateShared refuses a phase if its reports have more bits than can be shared.
 func validateShared(plan *wire.Plan, m *wire.Mechanism) error {
 	if k := bits.Len32(m.Levels); HasOperators(plan) && uint64(m.Dim)*uint64(k) > maxShared {
 		return fmt.Errorf("dim %d of %d bits a coordinate: two operators share at most %d bits", m.Dim, k, maxShared)
@@ -57,9 +57,9 @@ type attempted interface {
 	GetJoinHash() []byte
 }
 
-// CheckAttempt refuses a Claim, Batch or Close that does not name its attempt as the plan asks for: of two operators
-// beside the number by the hashes of the signed Open and Join, elsewhere by the number alone. Of no attempt, as a void
-// batch may be, it asks for no hashes.
+// CheckAttempt refuses a Claim, Batch or Close that does not name its attempt as the plan requires: with two operators
+// by its number and the hashes of the signed Open and Join, otherwise by the number alone. A void batch of no attempt
+// needs no hashes.
 func CheckAttempt(plan *wire.Plan, m attempted) error {
 	want := HasOperators(plan) && m.GetAttempt() > 0
 	if want != (len(m.GetOpenHash()) > 0) || want != (len(m.GetJoinHash()) > 0) {
@@ -128,8 +128,8 @@ const (
 	seedBytes    = 32
 )
 
-// shareLengths returns the lengths of the shares of d coordinates of k bits: those of Prio3SumVec with two aggregators
-// and a joint seed. The leader's share is the counts' bits and the proof, one element each, and a blind.
+// shareLengths returns the lengths of the shares of d coordinates of k bits, in Prio3SumVec with two aggregators and a
+// joint seed. The leader's share is the counts' bits and the proof, one element each, and a blind.
 func shareLengths(dim, bits int) Part {
 	n := uint64(dim) * uint64(bits)
 	chunk := chunkOf(n)

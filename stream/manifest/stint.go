@@ -11,7 +11,7 @@ type Stint struct {
 	Index       int    // of its first phase
 	Phases      int    // how many
 	First, Last uint64 // its steps, as planned
-	Rounds      uint32 // that one user answers, over all phases
+	Rounds      uint32 // in which one user takes part, over all phases
 }
 
 // stintOf returns the stint of a phase.
@@ -52,9 +52,9 @@ func (p Place) Releases(honest accounting.Fraction) ([]accounting.Release, error
 	return out, nil
 }
 
-// OwnBudget returns the releases of the stint that an organisation answers and, under trust local, the budget that its
-// noise must meet if its size differs from the planned one: one of its units pays no more than the plan costs one of a
-// silo as planned, so that the printed cost holds for every silo.
+// OwnBudget returns the releases of the stint in which an organisation takes part and, under trust local, the budget
+// that its noise must meet if its size differs from the planned one: one of its units pays no more than the plan costs
+// one of a silo as planned, so that the printed cost holds for every silo.
 func (p Place) OwnBudget(a *accounting.Accountant) ([]accounting.Release, accounting.Budget, error) {
 	of, err := p.Releases(accounting.One)
 	if err != nil {

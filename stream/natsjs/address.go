@@ -11,8 +11,8 @@ import (
 var errAddress = errors.New("want nats://HOST:PORT, or several with commas; " +
 	"of a user or a password write % / @ and , as %25 %2F %40 and %2C")
 
-// shown returns the broker's addresses for people to read: without passwords, and without what stands alone before an
-// @, which is a token.
+// shown returns the broker's addresses for people to read: without passwords, and without a lone word before an @,
+// which is a token.
 func shown(urls string) (string, error) {
 	var out []string
 	for text := range strings.SplitSeq(urls, ",") {

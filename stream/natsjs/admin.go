@@ -22,7 +22,7 @@ type Admin struct {
 // JetStream returns the client of JetStream's API.
 func (a *Admin) JetStream() jetstream.JetStream { return a.js }
 
-// Subjects of JetStream's API that the ports ask by name, to know which of them the broker denied.
+// Subjects of JetStream's API that the ports use by name, to know which of them the broker denied.
 const (
 	apiStreamInfo   = "$JS.API.STREAM.INFO."
 	apiStreamPurge  = "$JS.API.STREAM.PURGE."
@@ -30,8 +30,8 @@ const (
 	apiConsumerNext = "$JS.API.CONSUMER.MSG.NEXT."
 )
 
-// Request asks JetStream's API, with request and response as JSON: for calls whose wrappers in the client library
-// first ask what a role may not know.
+// Request sends a request to JetStream's API, with request and response as JSON. It serves calls for which the client
+// library would first send requests that a role may not make.
 func (a *Admin) Request(ctx context.Context, subject string, request, response any) error {
 	body, err := json.Marshal(request)
 	if err != nil {
@@ -55,8 +55,8 @@ func (a *Admin) Request(ctx context.Context, subject string, request, response a
 	return nil
 }
 
-// Call makes one call of the client library whose request goes to subject. Its error is ErrDenied where the broker
-// does not permit the subject, and says what to do where that is known.
+// Call makes one call of the client library, do, that sends its request to subject. Its error is ErrDenied if the
+// broker does not permit the subject, and has advice where that is known.
 func (a *Admin) Call(ctx context.Context, subject string, do func(context.Context) error) error {
 	wait, cancel := a.requests.ask(ctx, subject)
 	defer cancel()

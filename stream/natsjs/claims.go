@@ -11,9 +11,8 @@ import (
 // account.
 const claimsUpdate = "$SYS.REQ.CLAIMS.UPDATE"
 
-// PushAccount tells the servers the signed claims of an account. They check the operator's signature, disconnect users
-// that are revoked, and pass the claims on to servers that are away when these come back. It returns when one server
-// has answered.
+// PushAccount sends the signed claims of an account to the servers. They check the operator's signature, disconnect
+// revoked users, and pass the claims on to absent servers when these return. It returns when one server has replied.
 func (a *Admin) PushAccount(ctx context.Context, token string) error {
 	wait, cancel := context.WithTimeout(ctx, a.requests.within)
 	defer cancel()

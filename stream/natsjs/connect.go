@@ -196,7 +196,7 @@ func brokenOff(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// options returns the options that every connection has: how a lost one is made again, and who is told.
+// options returns the options of every connection: how it reconnects, and which handlers are called.
 func (c *Conn) options() []nats.Option {
 	log := c.config.Log
 	away := &absence{log: log}
@@ -204,7 +204,7 @@ func (c *Conn) options() []nats.Option {
 		nats.Name(cmp.Or(c.config.Name, "panlearn")),
 		nats.MaxReconnects(-1), nats.ReconnectToServer(c.reconnects.server),
 		nats.CustomReconnectDelay(func(int) time.Duration { return comeBack(c.config.Reconnect, 4*c.config.Reconnect) }),
-		// A server that comes back may not know its users at once, and who was turned away twice would never ask again.
+		// A server that restarts may not know its users at once, and a client that was refused twice would never try again.
 		nats.IgnoreAuthErrorAbort(),
 		nats.ReconnectBufSize(-1), // no writes that leave long after their caller gave up
 		nats.PingInterval(c.config.Ping), nats.MaxPingsOutstanding(2), nats.FlusherTimeout(2 * c.config.Ping),

@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// ErrNoStream means that no stream answers: the task's streams are not provisioned, or have no leader right now.
+// ErrNoStream means that no stream replies: the task's streams are not provisioned, or have no leader right now.
 var ErrNoStream = errors.New(
 	"no stream answers: is that the task's name? If so, make its streams with learner provision, or wait for their leader. " +
 		"Where they were there, nats-server has disabled JetStream: is its disk full?")
@@ -214,8 +214,7 @@ func explain(err error) error {
 	return fmt.Errorf("%w: %s", err, fix)
 }
 
-// fullStream returns the advice for a stream that is as full as it may be, by the text of the broker's error; empty if
-// that tells of no full stream.
+// fullStream returns the advice for a full stream, by the text of the broker's error; empty if that is another error.
 func fullStream(text string) string {
 	switch {
 	case strings.Contains(text, "maximum bytes exceeded"), strings.Contains(text, "maximum messages exceeded"):

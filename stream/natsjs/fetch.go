@@ -27,7 +27,8 @@ type Reader struct {
 	number uint64 // of pulls made
 }
 
-// Reader returns the work queue of a task, whose streams must be there. While their cluster has no leader it waits.
+// Reader returns the work queue of a task. The task's streams must exist; while their cluster has no leader Reader
+// waits.
 func (c *Conn) Reader(ctx context.Context, task stream.Task) (*Reader, error) {
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return nil, fmt.Errorf("reader: %w: %w", stream.ErrRefused, err)
@@ -46,8 +47,8 @@ func (c *Conn) Reader(ctx context.Context, task stream.Task) (*Reader, error) {
 }
 
 // Fetch implements stream.ReportReader. It takes the reports that are there; if there are none, it waits for one and
-// takes those that came with it. The broker ends the wait. A context that is canceled ends the subscription, so that
-// another process gets later reports; one whose time is over leaves them to the next Fetch.
+// takes those that came with it. The broker ends the wait. A canceled context ends the subscription, so that another
+// process gets later reports; one past its deadline leaves them to the next Fetch.
 func (r *Reader) Fetch(ctx context.Context, max int, wait time.Duration) ([]stream.Delivery, error) {
 	if max < 1 || wait < 0 {
 		return nil, fmt.Errorf("fetch: max %d, wait %v: want at least 1 and no negative wait", max, wait)

@@ -33,8 +33,7 @@ func defaultInbox(options []nats.Option) string {
 	return InboxOf(user)
 }
 
-// usurped reports whether the credentials now name another user than the one whose inbox a connection keeps for its
-// life.
+// usurped reports whether the credentials now name another user than the one for whose inbox the connection was made.
 func (c *ConnectConfig) usurped(inbox string) bool {
 	if c.Creds == "" || c.InboxPrefix != "" {
 		return false

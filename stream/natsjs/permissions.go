@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// userInfo is the subject on which the server answers with the permissions of the client that asks, if they permit the
-// question; the shipped configuration does.
+// userInfo is the subject on which a client may request its own permissions, if they include this subject; in the
+// shipped configuration they do.
 const userInfo = "$SYS.REQ.USER.INFO"
 
 // Permissions hold what the broker permits to our user, once it was asked.

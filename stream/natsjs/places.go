@@ -27,7 +27,7 @@ func (c *Conn) Place(ctx context.Context, subject string, request []byte) ([]byt
 const maxPlaces = 1 << 16
 
 // ServePlaces implements stream.PlaceServer. It subscribes without a queue group: of several stage processes only the
-// one that collects answers.
+// one that collects reports replies.
 func (c *Conn) ServePlaces(ctx context.Context, task stream.Task, answer func(string, []byte) []byte) error {
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return fmt.Errorf("places: %w: %w", stream.ErrRefused, err)

@@ -15,8 +15,8 @@ import (
 // longestPull bounds one request at the broker: a leader that changes may forget it without a word.
 const longestPull = 10 * time.Second
 
-// longestBurst bounds the time that a fetch whose wait is over waits for more of what the broker sends together. Over
-// a slow link that takes longer, and the next fetch has the rest.
+// longestBurst bounds how long a fetch, after its wait, waits for the rest of the messages that the broker sends
+// together. Over a slow link that takes longer, and the next fetch gets the rest.
 const longestBurst = 100 * time.Millisecond
 
 // A pull is a request for reports. It ends when all have come, or with the broker's word that no more will.

@@ -33,8 +33,8 @@ func (c *Conn) PutOnce(ctx context.Context, subject string, data []byte) (stream
 		if errors.Is(err, stream.ErrRefused) {
 			return stream.PutResult{}, fmt.Errorf("put %s: %w", subject, err)
 		}
-		// Nothing found decides nothing, even after a conflict: the replica that answered may not have seen it yet, or
-		// the write that was in our way ended with its leader. Only another put tells.
+		// Nothing found decides nothing, even after a conflict: the replica that answered may not have seen it yet, or the
+		// write that was in our way ended with its leader. Only another put decides.
 		standing, getErr := c.Get(ctx, subject)
 		if getErr == nil {
 			return stream.PutResult{Ours: bytes.Equal(standing.Data, data), Standing: standing}, nil

@@ -55,7 +55,7 @@ type question struct {
 	deny    context.CancelCauseFunc
 }
 
-// ask returns a context for one request on subject, which is to be answered within the ack timeout.
+// ask returns a context for one request on subject, which ends after the ack timeout.
 func (r *requests) ask(ctx context.Context, subject string) (context.Context, context.CancelFunc) {
 	return r.askWithin(ctx, subject, r.within)
 }

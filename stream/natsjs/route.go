@@ -18,9 +18,9 @@ var ErrNoRoute = errors.New("no server answers there")
 // probeLimit bounds a probe of a link, beside the caller's context.
 const probeLimit = 5 * time.Second
 
-// JoinsAsServer reports whether the server whose links with other servers listen at the address (host:port) takes this
-// client's certificate for that of a server. It opens a link as far as that shows, joins nothing, and closes it. Its
-// error is an ErrNoRoute where no server answered.
+// JoinsAsServer reports whether the server that listens for other servers at address (host:port) accepts this client's
+// certificate as a server's. It opens a link far enough to see that, joins nothing, and closes it. Its error is an
+// ErrNoRoute if no server replied.
 func (c *Certificates) JoinsAsServer(ctx context.Context, address string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()

@@ -24,8 +24,8 @@ type serverExpiry struct {
 	Err    error
 }
 
-// Servers asks each server of the connection's addresses for its certificate, whichever of them the connection
-// is with. It says nothing to them but the TLS handshake.
+// Servers gets the certificate of each server of the connection's addresses, whichever of them the connection uses. It
+// sends nothing beyond the TLS handshake.
 func (c *Certificates) Servers(ctx context.Context) []serverExpiry {
 	var list []serverExpiry
 	for text := range strings.SplitSeq(c.config.URL, ",") {
@@ -158,7 +158,7 @@ func (c *Certificates) Known() map[string]time.Time {
 	return known
 }
 
-// learn asks the servers for their expiries, and keeps what is known of a server that does not answer.
+// learn reads the certificates' expiries from the servers, and keeps the known expiry of a server that does not reply.
 func (c *Certificates) learn() {
 	list := c.Servers(context.Background())
 	c.mu.Lock()

@@ -4,19 +4,19 @@
 //
 // # What it does not do
 //
-// It opens, parses and keeps nothing of a report or a place: it forwards bytes. In its memory are the newest public
-// records of each task that somebody asks for, and how many requests of an address wait. It logs no address.
+// It opens, parses and keeps nothing of a report or a place: it forwards bytes. It keeps in memory the newest public
+// records of each task that is requested, and how many requests of an address wait. It logs no address.
 //
 // # Promises
 //
-//   - A 200 to a POST of a report has the message id that was sent and what the broker said. Any other response, of the
-//     relay or of somebody between, is no answer: the report may be stored.
+//   - A 200 to a POST of a report has the message id that was sent and the broker's reply. Any other response, of the
+//     relay or of a party between, means that the report may be stored or not.
 //   - It refuses a report (400, 403, 411, 413, 415, 429, 503) only before it has published it. It gives the broker ten
-//     seconds, and says 504 where no answer came.
+//     seconds, and returns 504 if no reply came.
 //   - What is served by hash has that hash, and may be kept for ever. What is served by a name carries its hash as ETag
-//     and has to be asked for again: a broker may lose a record and take another under its name. All that is not a 200
-//     or 304 of a record may not be kept.
-//   - A request with a Cookie header, or with an Authorization header where no token is asked for, is refused: no login
+//     and has to be revalidated: a broker may lose a record and take another under its name. All that is not a 200 or
+//     304 of a record may not be kept.
+//   - A request with a Cookie header, or with an Authorization header where no token is required, is refused: no login
 //     travels with a report. An Origin that is not in the list is refused.
 //   - Bodies have a length that the task allows and arrive by a deadline; requests that wait, and those of one address,
 //     are bounded.

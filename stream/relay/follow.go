@@ -19,7 +19,7 @@ const (
 	maxTasks = 1024
 	// lookEvery is the interval at which a follower looks for what no wake told it.
 	lookEvery = 5 * time.Second
-	// idleAfter is the time after which a task that nobody asks for is not followed any more.
+	// idleAfter is the time without requests after which a task is not followed any more.
 	idleAfter = 2 * time.Minute
 	// lagPause is the pause before a record that a wake announced is read again where it is not there yet: a replica may
 	// lag. It doubles, lagTries times.
@@ -34,7 +34,7 @@ var (
 	errClosed    = errors.New("the relay is stopping")
 )
 
-// A follower keeps the names of one task's newest records, for everybody who asks.
+// A follower keeps the names of one task's newest records, for all requests.
 type follower struct {
 	all  *followers
 	task stream.Task
@@ -52,7 +52,7 @@ type follower struct {
 	sized   time.Time  // when the Task was read
 }
 
-// followers hold the follower of each task that somebody asks for.
+// followers holds the follower of each task that is requested.
 type followers struct {
 	broker Broker
 	tasks  []stream.Task // those that are served; none: all that the broker has
@@ -142,7 +142,7 @@ func (f *follower) leave() bool {
 	return true
 }
 
-// run follows the task until nobody asks for it or the relay closes.
+// run follows the task until it is not requested any more or the relay closes.
 func (f *follower) run() {
 	ctx, cancel := context.WithCancel(f.all.ctx)
 	defer cancel()
@@ -203,7 +203,7 @@ func (f *follower) now() (s relayhttp.State, known bool, changed <-chan struct{}
 	return f.state, f.known, f.changed
 }
 
-// look reads which records are the newest. What the broker says stands, also where it knew of later ones before.
+// look reads which records are the newest. The broker's records are taken even if it had later ones before.
 func (f *follower) look(ctx context.Context) error {
 	s, _, _ := f.now()
 	var err error
@@ -226,8 +226,8 @@ func (f *follower) look(ctx context.Context) error {
 	return nil
 }
 
-// attempts reads the newest attempt at a round, and its Claim and Close where the round has them; those of an earlier
-// round stand until then.
+// attempts reads the newest attempt at a round, and its Claim and Close if the round has them. Until there are some, it
+// keeps those of an earlier round.
 func (f *follower) attempts(ctx context.Context, s *relayhttp.State, round stream.Round) (err error) {
 	if round == 0 {
 		s.Open, s.Join, s.Claim, s.Close = relayhttp.Mark{}, relayhttp.Mark{}, relayhttp.Mark{}, relayhttp.Mark{}
@@ -326,7 +326,8 @@ func markOf(m stream.Message) relayhttp.Mark {
 	return relayhttp.Mark{Round: a.Round, Attempt: a.Attempt, Sequence: m.Sequence, Hash: relayhttp.HashOf(m.Data)}
 }
 
-// heard reads the record that a wake announces: anybody who can send wakes can send one of what is not there.
+// heard reads the record that a wake announces, because anybody who can send wakes can announce a record that does not
+// exist.
 func (f *follower) heard(ctx context.Context, w stream.Wake) error {
 	a, err := stream.ParseSubject(w.Subject)
 	if err != nil || a.Task != f.task {

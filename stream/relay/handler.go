@@ -57,7 +57,7 @@ func (r *Relay) routes() *http.ServeMux {
 
 // ServeHTTP serves the interface; openapi.json describes it.
 func (r *Relay) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	if q.ContentLength != 0 { // the server reads also a body that nothing here asks for, before it ends a request
+	if q.ContentLength != 0 { // the server also reads a body that no handler reads, before it ends a request
 		// A writer that cannot set it is a test's.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(r.bodyTime))
 	}
@@ -109,7 +109,7 @@ func getOpenAPI(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(openAPI)
 }
 
-// record answers with bytes.
+// record writes a response with a record's bytes.
 func record(w http.ResponseWriter, data []byte, keep string) {
 	h := w.Header()
 	h.Set("Cache-Control", keep)
@@ -119,7 +119,7 @@ func record(w http.ResponseWriter, data []byte, keep string) {
 	_, _ = w.Write(data)
 }
 
-// refuse answers a request of which nothing was forwarded.
+// refuse writes the response to a request of which nothing was forwarded.
 func (r *Relay) refuse(w http.ResponseWriter, status int, why string) {
 	observe.Tell(r.Observer.Refused, status)
 	text(w, status, why)

@@ -11,7 +11,8 @@ import (
 	"github.com/panlearn/panlearn/stream/relay/relayhttp"
 )
 
-// getLatest answers with the newest records, or waits until they are others than those that the client has seen.
+// getLatest writes the names of the newest records, if necessary after waiting until they differ from those that the
+// client has seen.
 func (r *Relay) getLatest(w http.ResponseWriter, q *http.Request) {
 	task, err := stream.ParseTask(q.PathValue("task"))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// An attempt of two operators is an Open and a Join, and a device acts on both together. So a State shows the newest Open
-// whose Join stands, beside that, and those who wait for something new are woken once.
+// An attempt of two operators is an Open and a Join, and a device acts on both together. So a State shows the newest
+// Open that has a Join together with the Join, and wakes waiting requests once for both.
 
 // readTask reads the mark of the Task, and notes whether its attempts have Joins. Its signature is not looked at: a wrong
 // one makes the relay show other records, and no more.
@@ -35,8 +35,8 @@ func (f *follower) hasPairs() bool {
 	return f.pairs
 }
 
-// pair shows the newest Open of a round as the broker has it, or where attempts have Joins that Open with its own; while
-// it has none an older attempt at the round stands. join is its Join, or nil where that has to be read.
+// pair shows the newest Open of a round, if attempts have Joins together with its Join; until there is one, an older
+// attempt at the round stays in the State. join is the Open's Join, or nil if it has to be read.
 func (f *follower) pair(ctx context.Context, s *relayhttp.State, open relayhttp.Mark, join *relayhttp.Mark) error {
 	if !f.hasPairs() || open.Sequence == 0 {
 		s.Open, s.Join = open, relayhttp.Mark{}
@@ -58,7 +58,7 @@ func (f *follower) pair(ctx context.Context, s *relayhttp.State, open relayhttp.
 	return nil
 }
 
-// heardPart takes an Open or a Join that stands.
+// heardPart takes an Open or a Join that was read from the broker.
 func (f *follower) heardPart(ctx context.Context, s *relayhttp.State, a stream.Address, got relayhttp.Mark) error {
 	open, join := got, (*relayhttp.Mark)(nil)
 	if a.Verb == "join" {

@@ -19,7 +19,8 @@ const (
 	bodyRate = 16 << 10
 )
 
-// postReport forwards a report to the broker, and answers with what that says. It refuses before it forwards alone.
+// postReport forwards a report to the broker, and writes the broker's reply. It refuses a report only before it has
+// forwarded it.
 func (r *Relay) postReport(w http.ResponseWriter, q *http.Request) {
 	r.posting(w, q, func(f *follower, length int) (status int, why string) {
 		ok, most, err := f.takes(q.Context(), length-relayhttp.ReportHead)
@@ -59,7 +60,7 @@ func (r *Relay) postReport(w http.ResponseWriter, q *http.Request) {
 	})
 }
 
-// postPlace forwards a request for places to the stage, and answers with its bytes.
+// postPlace forwards a request for places to the stage, and writes the stage's reply.
 func (r *Relay) postPlace(w http.ResponseWriter, q *http.Request) {
 	r.posting(w, q, func(_ *follower, length int) (status int, why string) {
 		if length > relayhttp.PlaceHead+relayhttp.MaxPlace {
@@ -88,7 +89,7 @@ func (r *Relay) postPlace(w http.ResponseWriter, q *http.Request) {
 	})
 }
 
-// posting reads a body whose length is taken, and hands it on. If it does not, it has answered.
+// posting reads a body of an accepted length, and passes it on. If it does not, it has written the response.
 func (r *Relay) posting(w http.ResponseWriter, q *http.Request,
 	takes func(f *follower, length int) (status int, why string), forward func(f *follower, body []byte)) {
 	task, err := stream.ParseTask(q.PathValue("task"))

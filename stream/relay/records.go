@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/stream/relay/relayhttp"
 )
 
-// getNamed answers with the record of a name, as the broker has it now.
+// getNamed writes the record of a name, as the broker has it now.
 func (r *Relay) getNamed(w http.ResponseWriter, q *http.Request) {
 	leave, ok := r.enter(&r.reads, w, q)
 	if !ok {
@@ -43,7 +43,7 @@ func (r *Relay) getNamed(w http.ResponseWriter, q *http.Request) {
 	record(w, m.Data, keep)
 }
 
-// getHashed answers with the record of a name if it has the hash of the path.
+// getHashed writes the record of a name if it has the hash of the path.
 func (r *Relay) getHashed(w http.ResponseWriter, q *http.Request) {
 	name := q.URL.Query().Get("name")
 	hash, err := hex.DecodeString(q.PathValue("hash"))
@@ -92,7 +92,7 @@ func (r *Relay) read(w http.ResponseWriter, q *http.Request, name string) (m str
 	return m, true
 }
 
-// unreadable answers where a record could not be read.
+// unreadable writes the response if a record could not be read.
 func (r *Relay) unreadable(w http.ResponseWriter, name string, err error) {
 	switch {
 	case errors.Is(err, stream.ErrNotFound), errors.Is(err, errNoTask):

@@ -32,7 +32,8 @@ type Broker interface {
 	stream.PlaceAsker
 }
 
-// An Observer is told what a relay does; any func may be nil. They may be called from any goroutine.
+// An Observer has functions that a relay calls on events. Any of them may be nil, and they may be called from any
+// goroutine.
 type Observer struct {
 	Report  func(stream.AckStatus) // what the broker said of a report that was forwarded; Unknown: nothing
 	Place   func(answered bool)    // whether the stage answered a request for places that was forwarded
@@ -43,11 +44,11 @@ type Observer struct {
 type Config struct {
 	Broker Broker
 	Access httpaccess.Access // who may use it; it says nothing about people
-	// Origins lists those of pages whose browsers may use the relay, such as https://app.example; none: no page.
+	// Origins lists the origins of pages that may use the relay in a browser, such as https://app.example; none: no page.
 	Origins []string
-	// Tasks lists those that are served; none: every task whose Task the broker has.
+	// Tasks lists the tasks that are served; none: every task that the broker has.
 	Tasks []stream.Task
-	// AddressHeader is a header whose last element is the address of a client, as a trusted proxy sets it; empty: the
+	// AddressHeader names a header, set by a trusted proxy, that has the client's address as its last element; empty: the
 	// address is the connection's.
 	AddressHeader string
 	PerAddress    int // requests of one address that wait, and posts, and reads by name, that are under way; default DefaultPerAddress

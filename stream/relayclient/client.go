@@ -28,7 +28,7 @@ const (
 	maxWait        = 55 * time.Second
 )
 
-// Bounds of the bytes of an answer that are read, so that what answers for a relay cannot fill a device's memory.
+// Bounds of the bytes of a response that are read, so that no responder can fill a device's memory.
 const (
 	maxRecord = 64 << 20               // of a record: the largest that a broker may be configured for
 	maxOther  = 2 * relayhttp.MaxPlace // of all else, with a refusal in words
@@ -37,7 +37,7 @@ const (
 // A Config names a relay and bounds what is asked of it. URL is required.
 type Config struct {
 	URL   string // http:// or https://, a host, and a path if a proxy has the relay below one
-	Token string // of a relay that asks for one; empty: none
+	Token string // of a relay that requires one; empty: none
 	// TLS replaces the configuration of TLS, such as to believe an authority of one's own; nil: the system's.
 	TLS *tls.Config
 	// HTTP makes the requests, such as through a proxy that keeps no addresses; nil: connections of the client's own.
@@ -99,7 +99,7 @@ var (
 	_ stream.Spreader  = (*Client)(nil)
 )
 
-// New makes a client. It asks nothing: a relay that is not there yet is found later.
+// New makes a client. It sends nothing: a relay that is not there yet is found later.
 func New(c Config) (*Client, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -172,7 +172,7 @@ func (c *Client) do(ctx context.Context, within time.Duration, most int64, metho
 	} else {
 		q.Body, q.GetBody, q.ContentLength = nil, nil, 0
 		if !strings.HasPrefix(path, relayhttp.Records+"/") {
-			q.Header.Set("Cache-Control", "no-cache") // what stands under a name now
+			q.Header.Set("Cache-Control", "no-cache") // the record that has the name now
 		}
 	}
 	if c.config.Token != "" {

@@ -8,10 +8,10 @@
 //	defer client.Close()
 //	dev, err := device.New(device.Config{Transport: client, ...})
 //
-// What a device may rely on is what stream says of the ports: the relay and everything between is as trusted as a
-// broker, and less is believed of it. An acknowledgement is a 200 with the message id that was sent, and nothing else
-// is one: a proxy's 502, 413 or 429, a redirection, a page of a captive portal leave a report Unknown. Records are
-// verified by the device, and those that were asked for by hash have that hash here.
+// A device may rely on what stream documents for the ports. The relay and everything between is trusted no more than a
+// broker. An acknowledgement is a 200 with the message id that was sent, and nothing else is one: a proxy's 502, 413 or
+// 429, a redirection, a page of a captive portal leave a report Unknown. Records are verified by the device, and this
+// package checks the hash of records requested by hash.
 //
 // A request has no header that tells clients apart: Host, User-Agent, Content-Length, Content-Type, Cache-Control and,
 // where there is a token, Authorization. No cookies are kept, and no redirection is followed.

@@ -104,7 +104,7 @@ func (c *Client) latest(ctx context.Context, task stream.Task, pattern string) (
 	return stream.Message{Subject: subject, Sequence: mark.Sequence, Data: data}, err
 }
 
-// state asks which records are the newest; with a tag, it waits until they are others.
+// state requests the names of the newest records; with a tag, it waits until they change.
 func (c *Client) state(ctx context.Context, task stream.Task, path, seen string) (s relayhttp.State, err error) {
 	if err := ctx.Err(); err != nil {
 		return s, err
@@ -153,7 +153,7 @@ func (c *Client) hashed(ctx context.Context, subject string, hash relayhttp.Hash
 // kept is the number of records that a client keeps, those that it asked for last.
 const kept = 8
 
-// recent keeps the records that were read last by their hash: a device asks for the same ones again and again.
+// recent keeps the records that were read last by their hash: a device requests the same ones again and again.
 type recent struct {
 	mu   sync.Mutex
 	next int

@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/stream/relay/relayhttp"
 )
 
-// Pauses of a watch whose request was not answered: the first, and the longest, of which a random part is waited for.
+// Pauses of a watch after a failed request: the first, and the longest. The watch waits for a random part of a pause.
 const (
 	firstPause = 200 * time.Millisecond
 	maxPause   = 30 * time.Second
@@ -19,8 +19,8 @@ const (
 	soonest = 100 * time.Millisecond
 )
 
-// Watch implements stream.Reader: one request after the other waits until the newest records are others, which are then
-// read by their hash. Records between two answers are in no wake: a zero Wake says so.
+// Watch implements stream.Reader: one request after the other waits until the newest records change, and those are then
+// read by their hash. Records that came and went between two responses are in no wake: a zero Wake is sent for them.
 func (c *Client) Watch(ctx context.Context, task stream.Task) (<-chan stream.Wake, error) {
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return nil, fmt.Errorf("watch: %w: %w", stream.ErrRefused, err)
@@ -85,7 +85,7 @@ func (w *watch) run(ctx context.Context) {
 		pause = firstPause
 		w.take(ctx, s)
 		if time.Since(begun) < soonest {
-			wait(ctx, soonest) // whatever answers at once would be asked without end
+			wait(ctx, soonest) // otherwise a relay that replies at once would be requested without end
 		}
 	}
 }
@@ -154,7 +154,7 @@ func (c *Client) later(pause time.Duration) time.Duration {
 	return around(pause)
 }
 
-// around returns a random time whose mean is d.
+// around returns a random time with mean d.
 func around(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
 func wait(ctx context.Context, d time.Duration) {

@@ -1,10 +1,11 @@
-// Package retention removes the records of a task that nobody needs any more, so that the streams of one that runs for
-// years do not grow: the Round, Open, Claim, Close and Batch of rounds that are older than an age and more than
-// [stream.KeptRounds] behind the newest, and of a task of two operators their Join and Share. Task, stage, helper and End stay.
+// Package retention removes the records of a task that nobody needs any more, so that the streams of a task that runs
+// for years do not grow: the Round, Open, Claim, Close and Batch of rounds that are older than an age and more than
+// [stream.KeptRounds] behind the newest, and in a task of two operators their Join and Share. Task, stage, helper and
+// End stay.
 //
 // It is the administrator's part, by a [Broker] that can remove. All times are the broker's own: no clock of this
-// process decides anything. docs/reference/protocol.md says why nothing that stands afterwards, and nobody who comes
-// back late, is misled.
+// process decides anything. docs/reference/protocol.md argues why the remaining records mislead nobody, also not a
+// process that comes back late.
 package retention
 
 import (
@@ -93,7 +94,8 @@ func Sweep(ctx context.Context, b Broker, task stream.Task, age time.Duration) (
 	return out, out.remove(ctx, b, task, stream.Batches, batches)
 }
 
-// oldest returns the sequences of the first records of a stream whose round is chosen, up to the first that is not.
+// oldest returns the sequences of the first records of a stream with a chosen round, up to the first record without
+// one.
 func oldest(ctx context.Context, b Broker, task stream.Task, s stream.Stream, chosen func(stream.Round,
 	Record) bool) ([]uint64, error) {
 	var list []uint64
@@ -113,7 +115,7 @@ func oldest(ctx context.Context, b Broker, task stream.Task, s stream.Stream, ch
 	return list, nil
 }
 
-// remove removes records, those of the oldest rounds first.
+// remove removes records, the oldest rounds first.
 func (r *Removed) remove(ctx context.Context, b Broker, task stream.Task, s stream.Stream, sequences []uint64) error {
 	if len(sequences) == 0 {
 		return nil

@@ -70,9 +70,9 @@ func parseIdentity(data []byte) (*Identity, error) {
 	return &Identity{private: private}, nil
 }
 
-// LoadOrCreateIdentity reads the identity at path, or makes one there: mode 0600, missing parents 0700, durable
-// before it returns, and never over a file that exists, so that of several processes that start at once all end with
-// the same identity.
+// LoadOrCreateIdentity reads the identity at path, or makes one there: mode 0600, missing parents 0700, durable before
+// it returns, and never over a file that exists, so that several processes that start at once all get the same
+// identity.
 func LoadOrCreateIdentity(path string) (id *Identity, created bool, err error) {
 	if id, err = LoadIdentity(path); !errors.Is(err, fs.ErrNotExist) {
 		return id, false, err

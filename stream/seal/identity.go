@@ -91,9 +91,9 @@ var (
 	ErrBadSignature = errors.New("the signature does not verify")
 )
 
-// Verify decodes what Sign wrote into m and returns its body, whose hash is a task hash, a manifest hash. The
-// envelope must be canonical, the kind that of m, the key the pinned one, the signature valid, and the body one that
-// stream.Unmarshal accepts. After an error m is not to be used.
+// Verify decodes a signed message of Sign into m and returns its body. The body's hash serves as task hash or manifest
+// hash. The envelope must be canonical, its kind m's, the key the pinned one, the signature valid, and the body
+// acceptable to stream.Unmarshal. After an error m is not to be used.
 func Verify(signed []byte, pinned ed25519.PublicKey, m proto.Message) (body []byte, err error) {
 	if len(pinned) != ed25519.PublicKeySize {
 		return nil, fmt.Errorf("verify: the pinned key has %d bytes: want %d", len(pinned), ed25519.PublicKeySize)

@@ -12,7 +12,7 @@ import (
 )
 
 // VerifyRecord decodes a record of a task into m and returns its body: it has to verify under the pinned key of its
-// writer, as [Verify] has it, belong to the subject that it stands on, and carry the task's hash.
+// writer (see [Verify]), belong to the subject that it is on, and carry the task's hash.
 func VerifyRecord(record stream.Message, pinned ed25519.PublicKey, task stream.Hash, m proto.Message) (body []byte,
 	err error) {
 	body, err = Verify(record.Data, pinned, m)

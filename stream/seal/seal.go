@@ -41,7 +41,7 @@ func Seal(suite wire.Suite, c Context, taskHash stream.Hash, ids [][16]byte, pla
 	return r, nil
 }
 
-// distinct returns the ids as they stand in a message, and an error where two are the same.
+// distinct returns the ids as the fields of a message, or an error if two are the same.
 func distinct(ids [][16]byte) ([][]byte, error) {
 	list, seen := make([][]byte, len(ids)), make(map[[16]byte]bool, len(ids))
 	for i, id := range ids {

@@ -137,8 +137,8 @@ func (k *RoundKey) OpenShares(c SharedContext, p Party, sealed, associated []byt
 	return plaintext, nil
 }
 
-// verifyKeyInfo binds the verify key of an attempt to the Open that it answers. The Join that carries it names the hash
-// of the key, and is signed.
+// verifyKeyInfo binds the verify key of an attempt to its Open. The Join that carries it names the hash of the key, and
+// is signed.
 func verifyKeyInfo(manifest, task, open stream.Hash) []byte {
 	return slicesOf(verifyKeyLabel, manifest[:], task[:], open[:])
 }
@@ -162,7 +162,7 @@ func (k *RoundKey) OpenVerifyKey(task stream.Hash, j *wire.Join) ([]byte, error)
 	return key, nil
 }
 
-// exchangeInfo binds a request or reply to what stands beside it in clear: its verb, attempt and number.
+// exchangeInfo binds a request or reply to its fields in clear: verb, attempt and number.
 func exchangeInfo(m *wire.Exchange) []byte {
 	info := slicesOf(exchangeLabel, []byte{byte(m.Verb)}, m.TaskHash, m.OpenHash, m.JoinHash)
 	for _, n := range []uint64{m.Round, m.Attempt, m.Number} {
@@ -171,7 +171,7 @@ func exchangeInfo(m *wire.Exchange) []byte {
 	return info
 }
 
-// SealExchange seals plaintext into a request or reply, whose other fields are set, to the receiver's key of the
+// SealExchange seals plaintext into a request or reply, after its other fields are set, to the receiver's key of the
 // attempt.
 func SealExchange(suite wire.Suite, public []byte, m *wire.Exchange, plaintext []byte) (err error) {
 	if m.Encapsulated, m.Ciphertext, err = sealTo(suite, public, exchangeInfo(m), nil, plaintext); err != nil {

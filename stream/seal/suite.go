@@ -86,7 +86,7 @@ func SealedSize(suite wire.Suite, plaintextLen int) (encLen, ciphertextLen int) 
 	return 0, plaintextLen
 }
 
-// field returns the length of a field of n bytes, whose number is below 16.
+// field returns the encoded length of a field of n bytes, for field numbers below 16.
 func field(n int) int {
 	if n == 0 {
 		return 0 // proto3 leaves empty fields out

@@ -18,9 +18,9 @@ type Curated struct {
 	Least  int    `json:"least"`  // from how many units on it can run
 	// PaperLeast is the same with the constants that the paper prints; 0: it has none.
 	PaperLeast int `json:"paper_least"`
-	// LessNoiseFrom is the number of rows of a person from which on a release has less noise than that of the
-	// baseline, a person as one item, of as many people whose rows are as different as the clip norm allows; null:
-	// no number is enough, or the comparison is not made. For losses no more curved than the objective.
+	// LessNoiseFrom is the smallest number of rows a person from which on a release has less noise than the baseline's,
+	// which takes a person as one item. It assumes as many people, with rows as different as the clip norm allows, and a
+	// loss no more curved than the objective. null: no number is enough, or the comparison is not made.
 	LessNoiseFrom *int `json:"less_noise_from"`
 	Compared      bool `json:"compared"` // whether LessNoiseFrom was looked for
 	Bound
@@ -98,8 +98,8 @@ func (c *Curated) proves(bound float64, p oneplace.Problem) {
 }
 
 // judge sets for every method the baseline with the smaller bound. A bound on the rows at hand is compared with a
-// baseline's on new ones, where there is more to lose; noisy SGD, whose bound is on the rows at hand, is the baseline
-// of those alone whose bound is so too, for one row.
+// baseline's bound on new rows, where more can be lost. Noisy SGD has a bound on the rows at hand, so it is a baseline
+// only for methods with such a bound, for one row.
 func judge(methods []Curated) {
 	best := func(of ...oneplace.Standing) (at *Curated) {
 		for i := range methods {

@@ -63,7 +63,7 @@ type Prediction struct {
 
 // A Bound describes the expected excess risk that is proved.
 type Bound struct {
-	// Proved bounds it; null: nothing does. ProvedVacuous reports whether it is no better than that of the start.
+	// Proved bounds it; null: no bound is proved. ProvedVacuous reports whether the bound is no better than the start's.
 	Proved        *float64 `json:"proved"`
 	ProvedVacuous bool     `json:"proved_vacuous"`
 	OnRecords     bool     `json:"on_records"` // it is about the mean loss of the rows at hand, not about the population's

@@ -12,9 +12,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// tolerance bounds how many points behind the best line a recommended one may be predicted, so that it is
-// really at most Bar behind: the difference allows for the spread of the seeds. Where the seeds leave more
-// open, the reason tells it.
+// tolerance bounds how many points behind the best line a recommended one may be predicted, so that it is really at
+// most Bar behind: the difference allows for the spread of the seeds. Where the seeds leave more open, the reason
+// states it.
 const (
 	tolerance = 0.3
 	bar       = 0.5

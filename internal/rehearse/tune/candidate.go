@@ -49,8 +49,8 @@ func one(key string, value any) Setting {
 // mostCrossed bounds the indicators that crosses may add, for each coordinate that is there.
 const mostCrossed = 4
 
-// crosses switches those of the task off, or on where it has none: all pairs of columns of indicators, those with
-// the fewest combinations first, as long as they add at most mostCrossed times as many coordinates as there are.
+// crosses switches the task's crosses off, or on if it has none: all pairs of columns of indicators, pairs with the
+// fewest combinations first, as long as they add at most mostCrossed times as many coordinates as there are.
 func crosses(spec *task.Spec, dim int) (Setting, bool) {
 	f := spec.Features
 	if len(f.Crosses) > 0 {

@@ -120,7 +120,7 @@ func features(job run.Job) string {
 type cost struct {
 	Settings, Seeds, Runs int
 	Users                 uint64 // of one run
-	Simulated             uint64 // of them, whose reports are simulated
+	Simulated             uint64 // users with simulated reports
 	Coordinates           int    // of one report, of the widest setting
 }
 

@@ -15,7 +15,7 @@ const (
 	fourierShare = 250 // users for one Fourier feature at epsilon 1: fewer drown in noise
 	mostFourier  = 200
 	leastFourier = 10
-	fourierPairs = 1000 // of rows, whose distances choose gamma
+	fourierPairs = 1000 // pairs of rows; their distances determine gamma
 )
 
 // fourier sets random Fourier features of all numbers, or none where the task has some. gamma is one over the median

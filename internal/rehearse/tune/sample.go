@@ -6,11 +6,10 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// simulated returns the run of a job in which at most that many users are simulated one by one. Where a task
-// has more, every cohort is represented by a sample of it, and the estimate has the Gaussian noise of the
-// whole cohort instead of the randomizer's. Noise is not scaled with the sample: it has to be that of the
-// task; the sample's own error is larger than the task's. A task whose cohorts follow its stream keeps them,
-// and ends earlier. simulated changes the job's plan.
+// simulated returns the run of a job in which at most that many users are simulated one by one. Where a task has more,
+// every cohort is represented by a sample of it, and the estimate has the Gaussian noise of the whole cohort instead of
+// the randomizer's. Noise is not scaled with the sample: it has to be the task's; the sample's own error is larger than
+// the task's. A task whose cohorts follow its stream keeps them, and ends earlier. simulated changes the job's plan.
 func simulated(job run.Job, most uint64) sim.Config {
 	out := sim.Config{Plan: job.Plan, Loss: job.Loss, Score: job.Score(), InOrder: manifest.Endless(job.Plan)}
 	n := manifest.Users(job.Plan)

@@ -135,9 +135,8 @@ func viewsOf(trust accounting.Trust) []audit.View {
 }
 
 // auditOf claims what the accountant computes for one round. The learner's view has k users who change together, k^2 at
-// most the rounds of a user (docs/proofs/theorem-a.md, section 4), an operator's the same, and that of one report as
-// many of its units; the
-// intruder looks into one round, and one user changes.
+// most the rounds of a user (docs/proofs/theorem-a.md, section 4), an operator's view the same, and the view of one
+// report as many of its units; the intruder looks into one round, and one user changes.
 func auditOf(accountant *accounting.Accountant, view audit.View, params randomizer.Params, release accounting.Release,
 	of report.Statistic, minimum uint64) Audit {
 	honest := release.HonestFraction.Floor(release.Users)

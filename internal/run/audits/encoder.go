@@ -48,7 +48,7 @@ func (s scene) maker(p randomizer.Params, entropy audit.Entropy) (*report.Maker,
 	return m, m.At(s.point, s.frame)
 }
 
-// crowd returns the scene with many features and no scores, for those whose report is of the zero vector.
+// crowd returns the scene with many features and no scores, for users who report the zero vector.
 func (s scene) crowd() scene {
 	const features, triangle = 512, 32 // numbers of the same order
 	s.of.Scores, s.of.Score, s.of.Features = 0, nil, features

@@ -18,8 +18,8 @@ import (
 // huge is a feature whose statistics are far beyond any clip.
 const huge = 1e6
 
-// A scene is a round of a phase in which two rows may be far apart: where it asks, and what it is asked about. A unit
-// has one row, or so many alike, and so many units change.
+// A scene is a round of a phase in which two rows may be far apart: its query point and mechanism, and the rows that it
+// is asked about. A unit has items rows, all alike, and within units change.
 type scene struct {
 	items  int
 	within uint64
@@ -148,7 +148,7 @@ func featuresOf(of report.Config, wide int) (out []int32) {
 	return out
 }
 
-// A found is a pair of rows that search found, with the way from the vector of one to that of the other.
+// A found is a pair of rows that search found, with the difference of their vectors.
 type found struct {
 	scene
 	name  string

@@ -97,8 +97,8 @@ func Minimize(ctx context.Context, spec *task.Spec, rows []convex.Example, effor
 	return plan.Fit(ctx, []oneplace.Person{rows}, randomizer.NewEntropy())
 }
 
-// ProblemOf returns the public numbers of a task all of whose rows are in one place, of so many people; if single rows
-// are protected, each is a person.
+// ProblemOf returns the public numbers of a task with all rows in one place, of so many people; if single rows are
+// protected, each row counts as a person.
 func ProblemOf(spec *task.Spec, people int) (oneplace.Problem, error) {
 	features, err := spec.Compile()
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package fit learns from the rows of a file in one place, for `learner fit`: a task of one silo, all of whose roles
-// are in this process (package pipeline). What leaves the silo's reports hides each row, so whatever is on the disk is
-// released: batches, models and the ledger, and reports with their noise. Rows, exact sums and whatever follows from
-// them without noise are in memory alone.
+// Package fit learns from the rows of a file in one place, for `learner fit`: a task of one silo, with all roles in
+// this process (package pipeline). Each report has the noise that hides a single row, so everything on the disk is
+// releasable: batches, models, the ledger, and reports with their noise. Rows, exact sums and values computed from them
+// without noise are only in memory.
 //
-// A state folder is of one fit. It is pinned to the task and to numbers that are public (how many rows, or people, of
-// which file); a fit that was killed goes on, and one that has ended is not run again, for it would be charged on
+// A state folder belongs to one fit. It is pinned to the task and to numbers that are public (how many rows, or people,
+// of which file); a fit that was killed goes on, and one that has ended is not run again, for it would be charged on
 // top.
 package fit
 
@@ -56,15 +56,15 @@ type Config struct {
 	Done func(v statedir.View, serving bool) error
 }
 
-// A TaskError refuses a task that cannot be planned, or is not that of the folder.
+// A TaskError refuses a task that cannot be planned, or is not the folder's.
 type TaskError struct{ Err error }
 
 func (e *TaskError) Error() string { return e.Err.Error() }
 
 func (e *TaskError) Unwrap() error { return e.Err }
 
-// Run learns until the task has ended. The same Config goes on where a process was killed. A folder whose fit is over
-// is a *SpentError, one of something else a *FolderError.
+// Run learns until the task has ended. The same Config goes on where a process was killed. The error is a *SpentError
+// if the folder's fit is over, and a *FolderError if the folder belongs to something else.
 func Run(ctx context.Context, c Config) error {
 	if c.HTTP != nil {
 		defer c.HTTP.Close() // where nothing serves it yet

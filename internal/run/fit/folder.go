@@ -21,7 +21,7 @@ type Data struct {
 	Format  string `json:"format"`           // if not the task's
 	Holdout uint   `json:"holdout"`          // see block.Holdout
 	Rows    int    `json:"rows,omitempty"`   // to learn from, without those held out
-	People  int    `json:"people,omitempty"` // whose rows they are; 0 where rows are protected
+	People  int    `json:"people,omitempty"` // people with rows; 0 if single rows are protected
 }
 
 // public returns the data without what the task protects. Nothing of it depends on the content of a row; of people it
@@ -64,7 +64,7 @@ func (e *SpentError) Error() string {
 // A LostError means that the process died while it wrote the one release of a fit, so that the release is not whole.
 type LostError struct{ Epsilon, Delta float64 }
 
-// Error names the cost of the lost fit, and that of another one.
+// Error names the cost of the lost fit, and the cost of another one.
 func (e *LostError) Error() string {
 	return fmt.Sprintf(
 		"--state: this fit was killed while its model was being written: parts of that may be on the disk, so it is charged (epsilon %v, delta %v) and not run again. "+

@@ -43,7 +43,7 @@ const People = 16
 
 const name stream.Task = "linkage"
 
-// declaration is of a task of People users, whose suite, issuer's key and number of users are filled in.
+// declaration is the text of a task of People users; suite, issuer's key and number of users are filled in.
 const declaration = `
 version: 1
 name: linkage
@@ -324,7 +324,8 @@ func (k *keeping) Write(all []grants.Grant) error {
 	return k.Store.Write(all)
 }
 
-// A tap keeps what a relay sees of one device: requests with their bodies. What it answers is of broker and stage.
+// A tap keeps what a relay sees of one device: requests with their bodies. The responses are the broker's and the
+// stage's.
 type tap struct {
 	http.RoundTripper
 

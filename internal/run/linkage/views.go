@@ -219,7 +219,7 @@ func (k *issuerKey) ratios(all []*big.Int) map[string][2]int {
 	return out
 }
 
-// shared finds people whose messages were blinded by one factor: the quotient of two messages is then that of two
+// shared finds people with messages blinded by one factor: the quotient of two messages then equals the quotient of two
 // tokens.
 func shared(key *issuerKey, messages []asked, tokens [][]byte) Pair {
 	p := Pair{One: "issuer, two people", Other: "stage, two tokens"}

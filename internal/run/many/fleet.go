@@ -138,7 +138,7 @@ type Fleet struct {
 	members map[stream.Task]*member
 	faults  map[string]faulty    // by file
 	trouble error                // why the list cannot be read
-	changed map[stream.Task]bool // whose file says something else than what runs
+	changed map[stream.Task]bool // tasks with a file that differs from what runs
 }
 
 // An ending holds the error with which a member returned.
@@ -185,7 +185,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 	}
 }
 
-// follow reads the list, ends members whose task is no more on it, and starts those that should run.
+// follow reads the list, ends members with tasks that are not on it any more, and starts members that should run.
 func (f *Fleet) follow(ctx context.Context, running *sync.WaitGroup) {
 	if ctx.Err() != nil {
 		return

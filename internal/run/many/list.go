@@ -23,7 +23,7 @@ type Entry struct {
 	sum  [sha256.Size]byte // of the file
 }
 
-// A Fault is a task file that cannot be used, or whose newest text cannot.
+// A Fault is a task file that cannot be used, or not with its newest text.
 type Fault struct {
 	File string
 	Err  error
@@ -51,11 +51,11 @@ func (o only) Tasks() (entries []Entry, faults []Fault, err error) {
 // extensions are the names' ends of task files. Snapshots and public models, which a task may name, end in .json.
 var extensions = []string{".yaml", ".yml"}
 
-// A Folder is a List of the task files in a folder: those that end in .yaml or .yml, not below it, and not those that
-// begin with a dot. Files are read again when they change; the entry of one whose new text is no task stays what it
-// was, and is a fault. Of two files of one task the first in the order of names counts. An empty folder that is not the
-// one in which there were files is an error, because a folder that is no longer mounted looks like that. It is for one
-// goroutine.
+// A Folder is a List of the task files in a folder: files directly in it with names that end in .yaml or .yml and do
+// not begin with a dot. Files are read again when they change. If a new text is no task, the file's entry stays
+// unchanged, and the file is a fault. Of two files of one task the first in the order of names counts. An empty folder
+// that is not the one in which there were files is an error, because a folder that is no longer mounted looks like
+// that. It is for one goroutine.
 type Folder struct {
 	dir  string
 	read map[string]*reading
@@ -150,7 +150,7 @@ func (f *Folder) look(path string) (*Entry, error) {
 		r = new(reading)
 		f.read[path] = r
 	} else if r.err == nil && r.size == info.Size() && r.mtime.Equal(info.ModTime()) {
-		return r.entry, nil // a fault may be that of a file that it names
+		return r.entry, nil // the fault may be in a file that it names
 	}
 	r.size, r.mtime = info.Size(), info.ModTime()
 	entry, err := load(path)

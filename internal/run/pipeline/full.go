@@ -38,8 +38,8 @@ func (e end) look(err error) {
 	}
 }
 
-// mostSilent bounds the writes in a row without an answer from a broker that answers reads; a busy machine has some
-// of these, too.
+// mostSilent bounds the writes in a row without a reply from a broker that replies to reads; a busy machine has some of
+// these, too.
 const mostSilent = 5
 
 // A conn is a role's connection that checks the outcome of every write of a record. A broker that cannot write does

@@ -28,7 +28,8 @@ func Issuer(dir string, task stream.Task) ([]byte, error) {
 	return key.Signer.Public(), nil
 }
 
-// issue serves the issuer of the folder on loopback, and returns how the gateway asks it; stop ends it.
+// issue serves the issuer of the folder on loopback, and returns the source by which the gateway reaches it; stop ends
+// it.
 func (c Config) issue(ctx context.Context, name stream.Task) (source grants.Source, stop func() error, err error) {
 	key, err := issuer.OpenKey(issuerKey(c.Dir), name)
 	if err != nil {

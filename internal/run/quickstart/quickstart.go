@@ -50,16 +50,16 @@ type Config struct {
 	Seeded bool
 	Relay  bool // the devices have no connection to the broker, and go through a relay over HTTP
 	// Guests is the number of places that the made-up users leave to people in browsers, who take part at devicepage.Path
-	// of HTTP. It needs HTTP on loopback, noise that is not Seeded, and a plan that asks nobody twice: see Invites. A round
-	// that lacks them waits for its deadline. 0: no page.
+	// of HTTP. It needs HTTP on loopback, noise that is not Seeded, and a plan in which nobody takes part twice: see
+	// Invites. A round that lacks them waits for its deadline. 0: no page.
 	Guests uint64
 	Watch  service.Observer
 	Fill   func(users, cohort uint64)
 	Model  func(Learned) // called after every committed round
 	Logger *slog.Logger
 
-	// HTTP serves the page and the endpoints of learner and stage; Run closes it. Nil: none. With it, Done is told the
-	// report, and Run returns when ctx is done.
+	// HTTP serves the page and the endpoints of learner and stage; Run closes it. Nil: none. With it, Done is called with
+	// the report, and Run returns when ctx is done.
 	HTTP net.Listener
 	Done func(Report) error
 }
@@ -80,9 +80,8 @@ type Report struct {
 	Guests   uint64            `json:"guests,omitempty"`
 	Rejected map[string]uint64 `json:"rejected"`
 	Rounds   uint64            `json:"rounds"`
-	// Epsilon and Delta are what such a run costs a user whose noise is secret, and HonestFraction the share of every
-	// cohort whose noise that relies upon. Where the noise followed from Config.Seed it is known, and nothing is
-	// protected.
+	// Epsilon and Delta are the cost of such a run to a user with secret noise, and HonestFraction is the share of every
+	// cohort on whose noise that cost relies. Noise that follows from Config.Seed is known, and protects nothing.
 	Epsilon         float64             `json:"epsilon"`
 	Delta           float64             `json:"delta"`
 	HonestFraction  accounting.Fraction `json:"honest_fraction"`
@@ -271,7 +270,7 @@ func (c Config) scorer(ctx context.Context, store *pebblestore.Store, population
 		return service.Observer{}
 	}
 	users := int(manifest.Users(c.Job.Plan))
-	test := population.Take(users + testEvents)[users:] // those of the report: the last round's line and the report agree
+	test := population.Take(users + testEvents)[users:] // the report's events: the last round's line and the report agree
 	return service.Observer{Applied: func(a service.Applied) {
 		view, err := statedir.Look(ctx, store)
 		if err != nil {

@@ -152,8 +152,8 @@ func (v *visit) disk(checkpoint int) {
 
 func megabytes(n uint64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-// lookedBack is the number of newest committed rounds whose records are looked for on the broker; retention keeps
-// more.
+// lookedBack is the number of newest committed rounds for which the broker is checked to have the records; retention
+// keeps more.
 const lookedBack = 20
 
 // lost returns the records of the newest committed rounds that the broker does not hold.

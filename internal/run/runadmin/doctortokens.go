@@ -10,9 +10,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// tokens looks, in a task whose reports have tokens, whether the stream is there in which the stage keeps those that
-// were counted, and whether it has the lists of the newest batch: without them the stage opens nothing. Where these
-// credentials may not see that, it says nothing.
+// tokens checks, in a task with tokens, whether the stream of counted tokens exists, and whether it has the lists of
+// the newest batch: without them the stage opens nothing. If these credentials may not see that, it reports nothing.
 func (v *visit) tokens(ctx context.Context, conn *natsjs.Conn, announced *wire.Task) {
 	hasGrants := v.Spec != nil && v.Spec.HasGrants() || announced != nil && len(announced.IssuerKey) > 0
 	if !hasGrants {

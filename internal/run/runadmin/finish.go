@@ -56,7 +56,7 @@ func Finish(ctx context.Context, c FinishConfig) (statedir.Status, error) {
 	return statedir.StatusOf(ctx, c.StateDir)
 }
 
-// When a wait for the end is told of, first and then again.
+// When a wait for the end is logged, first and then again.
 const (
 	sayFirst = 2 * time.Second
 	sayAgain = time.Minute
@@ -125,7 +125,7 @@ func untilEnded(ctx context.Context, dir string) (statedir.Status, error) {
 	}
 }
 
-// requestFinish asks the learner that holds a folder to finish; running is false if no process answers there.
+// requestFinish asks the learner that holds a folder to finish; running is false if no process replies.
 func requestFinish(ctx context.Context, dir string, now bool) (running bool, err error) {
 	conn, err := statedir.Dial(ctx, dir)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/httpgateway"
 )
 
-// HTTPConfig holds the options of `ingest publish --http` beside Config, whose Data and Source it does not use.
+// HTTPConfig holds the options of `ingest publish --http` beside Config. Data and Source of Config are not used.
 type HTTPConfig struct {
 	Listener net.Listener
 	Token    string

@@ -32,7 +32,7 @@ type TaskSummary struct {
 
 // PublishMany publishes for each task of a list, on one link and with one StateDir, until ctx is done. c is what all
 // have in common: its Task and Spec are not used, and its Data and its issuer's URL name the task by Placeholder. ended
-// is told how the rows of a task ended that were all settled. It closes c.Metrics.
+// is called with the summary of a task after all its rows are settled. It closes c.Metrics.
 func PublishMany(ctx context.Context, c Config, list many.List, ended func(TaskSummary)) error {
 	return c.each(ctx, list, ended, "It reads the task and its data.", "All its rows are settled.", Publish)
 }
@@ -75,7 +75,7 @@ func (c Config) each(ctx context.Context, list many.List, ended func(TaskSummary
 			}
 			summary, err := publish(ctx, one)
 			if err != nil && ctx.Err() == nil {
-				books.drop(one.ledger) // it may have failed, and then answers nothing more
+				books.drop(one.ledger) // it may have failed, and is then of no more use
 			}
 			switch {
 			case ctx.Err() != nil:

@@ -54,7 +54,7 @@ type Config struct {
 	Patience time.Duration
 }
 
-// ErrNoKey refuses a live stream whose rows cannot be distinguished from those of an earlier run.
+// ErrNoKey refuses a live stream with rows that cannot be distinguished from rows of an earlier run.
 var ErrNoKey = errors.New(
 	"--live: the task declares no events.key: rows that come again after a restart would be people again. " +
 		"Name the column that identifies an event in events.key, post events to --http under keys of their own, or publish a file by its position")
@@ -65,8 +65,8 @@ var ErrNoState = errors.New(
 	"--state: name a folder: the task is of organisations, whose rows are in as many reports as it says and no more, over restarts, too; " +
 		"the folder keeps which rows were in one, and the noise that hides them")
 
-// Publish sends the rows of Data until they end or the task does. A file whose header does not match the declaration is
-// refused before anything is sent.
+// Publish sends the rows of Data until they end or the task does. A file with a header that does not match the
+// declaration is refused before anything is sent.
 func Publish(ctx context.Context, c Config) (summary device.Summary, err error) {
 	if c.Watch == nil {
 		c.Watch = new(Watch)
@@ -83,7 +83,7 @@ func Publish(ctx context.Context, c Config) (summary device.Summary, err error) 
 	}()
 	var rows *source.Reader
 	c.Rows = true
-	if c.Spec != nil { // look at the data before we ask anybody to wait for it
+	if c.Spec != nil { // check the data before anybody waits for it
 		if rows, err = c.open(c.Spec); err != nil {
 			return summary, err
 		}

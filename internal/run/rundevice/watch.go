@@ -194,7 +194,7 @@ func (w *Watch) tooFew() string {
 type ImpatientError struct {
 	Patience time.Duration
 	Waits    string // for what
-	Charged  int    // reports that were sent and whose round is not closed
+	Charged  int    // reports that were sent in a round that is not closed
 	What     string // they are about
 	Kept     bool   // there is a state folder that knows them
 }

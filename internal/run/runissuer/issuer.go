@@ -67,9 +67,8 @@ func Run(ctx context.Context, c Config) error {
 	return group.Wait()
 }
 
-// RunMany serves the tasks of a list that ask for grants until ctx is done. c is what all have in common: its Spec is
-// not used, and KeyFile and State are folders with a key, and a folder, of the name of each task. It closes the
-// listeners.
+// RunMany serves the tasks with grants of a list until ctx is done. c is what all have in common: its Spec is not used,
+// and KeyFile and State are folders with a key, and a folder, of the name of each task. It closes the listeners.
 func RunMany(ctx context.Context, c Config, list many.List) error {
 	defer c.HTTP.Close()
 	if c.Metrics != nil {

@@ -54,7 +54,7 @@ type Config struct {
 	ReportBytes   int64 // see run.Streams
 
 	HTTP net.Listener // nil: none; Run closes it
-	// Stages are the stage processes that the page asks; nil shows what the broker tells alone.
+	// Stages are the stage processes that the page polls; nil: the page shows only what the broker has.
 	Stages       *dashboard.Stages
 	ExitWhenDone bool
 }
@@ -89,8 +89,8 @@ func (c Config) named() *slog.Logger {
 	return c.Logger.With("task", c.Spec.Name)
 }
 
-// Hold runs do with a learner's state folder, made if missing: with its lock, and with its control socket, which
-// answers until do returns. What do starts in the group ends with serving.
+// Hold runs do with a learner's state folder, made if missing: with its lock, and with its control socket, which is
+// served until do returns. Goroutines that do starts in the group end with serving.
 func Hold(ctx context.Context, dir string, log *slog.Logger,
 	do func(ctx, serving context.Context, group *errgroup.Group, store state.Store, finish *service.Finisher,
 		history *service.History) error) (err error) {
@@ -172,7 +172,7 @@ type seat struct {
 	history  *service.History
 	show     func(many.Shown)         // nil: nothing is shown
 	peers    time.Duration            // between looks at the page's peers; 0: peersEvery
-	mends    time.Duration            // between checks of the streams; 0: that of run.Streams
+	mends    time.Duration            // between checks of the streams; 0: the interval of run.Streams
 	caught   func(func() error) error // nil: a panic ends the process
 }
 
@@ -233,7 +233,7 @@ func (c Config) on(ctx context.Context, at seat, planned *wire.Task, expected *d
 	err = c.learn(ctx, at, planned, metrics, observe.All(watch...))
 	ended(ctx, err)
 	var refused *state.BudgetError
-	if err != nil && !(errors.As(err, &refused) && refused.Round > 1) { // otherwise End stands
+	if err != nil && !(errors.As(err, &refused) && refused.Round > 1) { // otherwise the broker has the End
 		return err
 	}
 	done.Store(true)

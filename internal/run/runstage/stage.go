@@ -126,7 +126,7 @@ func line(now stage.Status) (line string, wrong bool) {
 	return cmp.Or(obs.Waiting(now), now.Phase), false
 }
 
-// trouble returns why a stage is not ready, and since when.
+// trouble returns the fault that keeps a stage from being ready, and since when.
 func trouble(now stage.Status) (cause string, since time.Time) {
 	if now.Trouble == "" && now.Lost > 0 {
 		return fmt.Sprintf(

@@ -14,7 +14,7 @@ type Adversaries struct {
 	wording.Kind
 	Unit           string              `json:"unit"` // what is protected, in words
 	Trust          string              `json:"trust"`
-	HonestFraction accounting.Fraction `json:"honest_fraction"` // share of every cohort whose noise is relied upon
+	HonestFraction accounting.Fraction `json:"honest_fraction"` // share of every cohort on whose noise the cost relies
 	// it follows from a seed: the epsilons are what a run without one would spend
 	NoiseKnown bool `json:"noise_known,omitempty"`
 	// against the learner alone, and everybody downstream of it

@@ -158,8 +158,8 @@ type Where struct {
 
 func (w Where) silence() time.Duration { return cmp.Or(w.Silence, silence) }
 
-// patience is the time for which a held folder is tried again; the holder is a command that reads it, or a learner
-// that starts or stops. A running learner answers readers over its control socket at once.
+// patience is the time for which a held folder is tried again; the holder is a command that reads it, or a learner that
+// starts or stops. A running learner replies to readers over its control socket at once.
 const patience = 5 * time.Second
 
 // untilFree opens a state folder, and tries again while it is held.
@@ -274,7 +274,7 @@ func Ended(err error) bool {
 	return false
 }
 
-// errSilent means that a process takes connections and answers nothing: it is stopped, or swapped out.
+// errSilent means that a process takes connections and never replies: it is stopped, or swapped out.
 var errSilent = errors.New(
 	"it takes connections and answers nothing: it is stopped (SIGSTOP, a debugger), or its machine is overloaded; its state is not to blame")
 

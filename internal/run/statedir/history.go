@@ -26,7 +26,7 @@ func SnapshotAt(at time.Time) Question {
 	return AskSnapshot + Question("?at="+url.QueryEscape(at.UTC().Format(time.RFC3339Nano)))
 }
 
-// HistoryOf returns the question for the records of the newest rounds; newest = 0 asks for all that are kept.
+// HistoryOf returns the question for the records of the newest rounds; newest = 0 requests all that are kept.
 func HistoryOf(newest int) Question {
 	return askHistory + Question("?newest="+strconv.Itoa(newest))
 }
@@ -52,7 +52,7 @@ func answered4xx(code int, status string, body []byte) error {
 	return fmt.Errorf("the learner answers %s: %s", status, text)
 }
 
-// earlier returns the snapshot that a question asks for: that of a round, or of a time, or the current one.
+// earlier returns the snapshot that a question requests: a round's, the one current at a time, or the current one.
 func (v View) earlier(ctx context.Context, store state.Store, with url.Values) (model.Snapshot, error) {
 	round, at := with.Get("round"), with.Get("at")
 	if round == "" && at == "" {
@@ -144,8 +144,8 @@ type HistoryReport struct {
 	Older  bool             `json:"older"` // more are kept
 }
 
-// history returns the newest records, as many as the question asks for. Each rollback occurs once, at the round that
-// it followed.
+// history returns the newest records, as many as the question requests. Each rollback occurs once, at the round that it
+// followed.
 func (v View) history(ctx context.Context, store state.Store, with url.Values) (HistoryReport, error) {
 	newest := Newest
 	if text := with.Get("newest"); text != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// AskBackup asks for an image. It is answered by the control socket of a learner, not on an HTTP port.
+// AskBackup requests an image. A learner answers it on its control socket, not on an HTTP port.
 const AskBackup Question = "backup"
 
 // What follows in an image. It begins with the length of the checkpoint, 8 bytes, and the checkpoint; every entry has a

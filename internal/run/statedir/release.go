@@ -18,7 +18,7 @@ type Release struct {
 	Source string `json:"source"` // paper and theorem
 	Least  int    `json:"least"`  // smallest number of units that it takes
 	Phases int    `json:"phases"` // planned
-	Phase  int    `json:"phase"`  // whose release the model is; 0: the public start
+	Phase  int    `json:"phase"`  // of the model's release; 0: the public start
 	Halted bool   `json:"halted"` // a test did not pass
 	// of one coordinate of the last release, in units of theta; 0: not of this form
 	NoiseStd  float64  `json:"noise_std"`

@@ -20,10 +20,10 @@ const (
 // maxSocketPath is a length in bytes that every system's sockaddr_un takes.
 const maxSocketPath = 100
 
-// ListenControl makes the control socket of a state folder whose lock the caller holds, mode 0600. It lies in the
-// folder, or, where the folder's path is too long for a socket, in a private temporary folder; a file in the state
-// folder then says where. What a process that died left of it is removed. The caller closes the listener, then calls
-// remove.
+// ListenControl makes the control socket of a state folder, with mode 0600. The caller holds the folder's lock. The
+// socket is in the folder or, if the folder's path is too long for a socket, in a private temporary folder, which a
+// file in the state folder then names. A socket that a dead process left is removed. The caller closes the listener,
+// then calls remove.
 func ListenControl(dir string) (listener net.Listener, remove func(), err error) {
 	fail := func(err error) (net.Listener, func(), error) { return nil, nil, fmt.Errorf("control socket: %w", err) }
 	path, private, address := shortest(filepath.Join(dir, socketName)), "", filepath.Join(dir, addressFile)

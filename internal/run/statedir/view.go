@@ -1,5 +1,5 @@
 // Package statedir reads a learner's state folder: the committed model, status and ledger, also while a learner holds
-// the folder, which it then asks over the control socket. All its answers are released and public, and it changes
+// the folder: then it asks the learner over the control socket. All its answers are released and public, and it changes
 // nothing.
 package statedir
 
@@ -59,8 +59,8 @@ func Look(ctx context.Context, store state.Store) (View, error) {
 	return v, err
 }
 
-// A Seeded store is of a task whose noise follows from a seed, see model.Statement.NoiseKnown: what is seen in it
-// promises nothing.
+// A Seeded store belongs to a task with noise from a seed, see model.Statement.NoiseKnown: its content has no privacy
+// guarantee.
 type Seeded struct{ state.Store }
 
 // Of returns the view of a checkpoint.
@@ -183,8 +183,8 @@ type Status struct {
 	Learned *practical.Summary `json:"learned"`
 	// Release holds the release of a method of one process; absent if there are rounds.
 	Release *Release `json:"release,omitempty"`
-	// Start is the model that learning began with, whose epsilon and delta a snapshot adds to those spent; absent
-	// without one.
+	// Start is the model that learning began with; absent without one. A snapshot adds its epsilon and delta to those
+	// spent.
 	Start *model.Origin `json:"start,omitempty"`
 	Adversaries
 }
@@ -194,10 +194,10 @@ type Status struct {
 type Baseline struct {
 	Class    string   `json:"class,omitempty"`    // the majority
 	Accuracy *float64 `json:"accuracy,omitempty"` // of it
-	Value    *float64 `json:"value,omitempty"`    // the mean of the labels in their units, of scale log that of logarithms
+	Value    *float64 `json:"value,omitempty"`    // the mean of the labels in their units; of scale log, of logarithms
 	Offset   bool     `json:"offset,omitempty"`   // Value is of what the public prediction leaves
 	Error    *float64 `json:"error,omitempty"`    // of it: root of the mean square; absent of scale log
-	Loss     *float64 `json:"loss,omitempty"`     // as that of Validation; absent where what is released does not say it
+	Loss     *float64 `json:"loss,omitempty"`     // like Validation's; absent if it does not follow from released data
 }
 
 // LabelUnit returns, in the units of the data, the length of a step of 1 in the labels that the squared loss sees; 0

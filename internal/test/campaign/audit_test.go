@@ -18,7 +18,7 @@ type record struct {
 	claims  map[uint64]*wire.Claim
 	closes  map[uint64][]*wire.Close
 	batches map[uint64]*wire.Batch // the real one, where there was one
-	torn    map[uint64]bool        // rounds of which different batches stood, one after the other
+	torn    map[uint64]bool        // rounds that had different batches, one after the other
 	end     *wire.End
 }
 
@@ -55,8 +55,8 @@ func (w *world) record() record {
 	return r
 }
 
-// stood returns by subject the records on the broker, and all that were seen on subjects of which a record
-// was lost or removed.
+// stood returns by subject the records on the broker, and all records that were seen on subjects from which one was
+// lost or removed.
 func (w *world) stood() map[string][][]byte {
 	all := map[string][][]byte{}
 	for _, m := range w.broker.Dump() {
@@ -121,7 +121,7 @@ func (w *world) auditRounds(r record, out *result) {
 		}
 	}
 	for n, opens := range r.opens {
-		if r.end == nil || n <= r.end.LastRound { // a standby may not have heard that a round was given up
+		if r.end == nil || n <= r.end.LastRound { // a standby may not have received that a round was given up
 			out.reopened += len(opens) - 1
 		}
 		if r.end != nil && n > r.last() && !w.remade() {
@@ -129,7 +129,7 @@ func (w *world) auditRounds(r record, out *result) {
 		}
 	}
 	for n := range r.rounds {
-		if r.end != nil && n > r.last() && !w.remade() { // else it ended where its older disk and what stands led it
+		if r.end != nil && n > r.last() && !w.remade() { // else it ended where its older disk and the records led it
 			w.violate("round %d was announced, after End at %d", n, r.end.LastRound)
 		}
 		if n > 1 && r.batches[n-1] == nil {
@@ -153,8 +153,7 @@ func (r record) last() uint64 {
 	return r.end.LastRound
 }
 
-// over reports whether all processes have heard of the end of a round: a stage need not close a round that
-// was given up.
+// over reports whether all processes know of the end of a round: a stage need not close a round that was given up.
 func (w *world) over(r record, n uint64) bool {
 	return r.end != nil && n <= r.end.LastRound && len(w.said) == 0
 }
@@ -205,7 +204,7 @@ func (w *world) auditLedger(r record) {
 		at := w.place(round)
 		want := w.epsilon(at.Cohort, at.Stint.Rounds)
 		if n > uint64(len(charged)) && (w.behind() || w.rewound.Load() && w.isGone(name.Round(stream.Round(n)))) {
-			// no record tells it of that round
+			// no record shows it that round
 			continue
 		}
 		if n > uint64(len(charged)) {

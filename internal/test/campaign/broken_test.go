@@ -16,7 +16,7 @@ import (
 type broken struct {
 	link    func(*link)                                // rewires a life's connection
 	store   func(*link, *storetest.Memory) state.Store // replaces the learner's disk
-	device  func(stream.Transport) stream.Transport    // what a device hears of its publishes
+	device  func(stream.Transport) stream.Transport    // the replies that a device gets to its publishes
 	ledger  func(ledger.Ledger) ledger.Ledger          // replaces the devices' ledgers
 	spends  bool                                       // devices take as much as a policy can allow
 	forgets bool                                       // each life of a publisher finds an empty store

@@ -91,9 +91,9 @@ func (s *sum) String() string {
 		s.endless, s.gone, s.said, s.adrift, s.sweeps, s.swept, s.short, s.places)
 }
 
-// TestCalm: without operations every task ends, unless it has too few users; nothing is done twice, and nobody is
-// in doubt but who is in the round that an early end gives up: it never closes (docs/reference/protocol.md, rule
-// 12), and its stage may have released it before it heard of the end.
+// TestCalm: without operations every task ends, unless it has too few users; nothing is done twice, and nobody is in
+// doubt but who is in the round that an early end gives up: it never closes (docs/reference/protocol.md, rule 12), and
+// its stage may have released it before it knew of the end.
 func TestCalm(t *testing.T) {
 	checks(t, 40, func(rt *rapid.T) {
 		p := drawPlan(rt)

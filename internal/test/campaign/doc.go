@@ -15,35 +15,35 @@
 //	                         publisher at publish, at a request for a place, and at the write of its store
 //	disk                     the learner's next commit fails, made or not
 //	cut, outage              a partition: of one process, of all
-//	slow, fast               answers come late, writes happen after their callers gave up
+//	slow, fast               replies come late, writes happen after their callers gave up
 //	lossy, clean             the broker drops, doubles, forgets to answer, answers from the past
 //	redeliver, forget        deliveries come again; message ids are forgotten
 //	reboot                   the broker was killed: gone for a while, and both of these
-//	lie                      the broker answers the publishes of one gateway with something that is not so
-//	suspend                  a process stands still between two calls, for longer than its lease
+//	lie                      the broker replies falsely to the publishes of one gateway
+//	suspend                  a process is suspended between two calls, for longer than its lease
 //	full                     the broker refuses all reports for a while
 //	flood                    somebody sends strange reports: noise, copies of what others sent, to attempts that are open, over or not there;
-//	                         and asks for places that nobody uses, or answers for the stage
+//	                         and requests places that nobody uses, or replies for the stage
 //	roll back, lose          a stream is what it was some operations ago, or empty, and its sequences are given again; one record is gone
 //	marks                    a folder of the stage's marks is emptied, or its last mark put back
 //	restore                  the learner's disk is what it was some operations ago
 //	sweep                    records of old rounds are removed, all, or some before the broker is gone
 //	age                      so much time passes that all records are old
-//	old disk, old marks      those of the first rounds, after years
+//	old disk, old marks      the disk or marks of the first rounds, after years
 //	old round                a Round is put where it was removed, by a learner who was away since
-//	wake                     a stage that stood still since the first rounds goes on
+//	wake                     a stage that was suspended since the first rounds goes on
 //	return, advance          a device that went away in a removed round comes back; a round has to end
 //
 // The last six come after years: more rounds than the broker keeps, of a crowd that shares a coordinate, are
 // played without a fault first.
 //
 // The stages have marks of their own, a folder each, or one together. A learner that finds its disk older
-// ends, and is started again with leave to apply what stands, or is not. Some plans have no end: they are
-// asked for it when nothing happens any more.
+// ends, and is started again with leave to apply the broker's records, or is not. Plans without an end are ended
+// when nothing happens any more.
 //
 // Deliveries come in order or in any, as the plan says; the broker makes them as they are fetched. In some
-// plans it keeps a few messages and refuses more. A publisher runs rows, or asks for one user after the other
-// and notes what each is told, in all its lives; its policy buys one participation or a few.
+// plans it keeps a few messages and refuses more. A publisher runs rows, or publishes one user after the other
+// and notes the outcome that each gets, in all its lives; its policy buys one participation or a few.
 //
 // # How users are seen
 //
@@ -58,14 +58,14 @@
 //
 // # What must hold
 //
-//   - Nobody is in the totals of real batches twice, whatever bytes were ever visible; what stands once never changes.
+//   - Nobody is in the totals of real batches twice, whatever bytes were ever visible; a record never changes.
 //   - A real batch has a claim of the same attempt, and had it before it was visible; its Close says the same.
 //   - A counted event is in one batch of its phase, or a copy of it lies below the cutoff and a fault that is known by
 //     name met stages or broker between the round's first Open and its Close: where none did, counted is in the batch.
 //     An uncounted one is in no batch, and every copy lies above; an unknown one has a reason. Summaries add up.
-//   - What a user was ever told agrees: who was told counted hears nothing else later, and the store says the same; who
-//     was told uncounted is in no batch up to the round that was named; who was told that it was never sent was not
-//     charged.
+//   - The outcomes that a user ever got agree: a user with the outcome counted never gets another one, and the store
+//     has the same; a user with the outcome uncounted is in no batch up to the round that was named; a user who was
+//     never sent, by its outcome, was not charged.
 //   - Where an attempt announces places, nobody is charged to it without a place that was asked for less than half of
 //     its lease ago, no matter who answered.
 //   - What the learner puts is on its disk first, a round with its reservation. Its disk is, byte for byte, what
@@ -75,16 +75,16 @@
 //
 // # What must hold though the broker lies
 //
-// A lie is an answer to a publish: a sequence beyond every cutoff or below all, that of another's message,
-// the refusal of what was stored, the acknowledgement of what was not. It can cost users their place, and
-// have them told what is not so; of the users who were lied to, the two lines above are not asked. Of every
-// user, with every broker:
+// A lie is a reply to a publish: a sequence beyond every cutoff or below all, another message's sequence,
+// the refusal of a stored report, the acknowledgement of one that was not stored. It can cost users their place, and
+// give them false outcomes; the two items above are not checked for users who got a lie. For every user, with every
+// broker:
 //
 //   - Nobody is twice in one batch.
 //   - What all batches that hold a user cost together, as the accountant composes them, is within what the user's
 //     ledger says, and within the policy.
-//   - A device believes what it was shown: counted where an answer lies at or below the cutoff of the attempt that
-//     closed; uncounted where every answer lies above it, or is a refusal.
+//   - A device believes what it was shown: counted if a reply's sequence is at or below the cutoff of the attempt
+//     that closed; uncounted if every reply's sequence is above it, or is a refusal.
 //   - All of the above that is not about single users: records, disks, the learner's ledger.
 //
 // # What must hold though the broker loses what it acknowledged
@@ -93,10 +93,11 @@
 // have conditions:
 //
 //   - One release of a round, and so nobody in two batches: its claim and its batch are kept, or the stages share
-//     marks, which are kept. Of the users of other rounds nothing is asked but what holds within one batch, and that
-//     their devices agree with themselves. With such marks what stands after the loss of a real batch is void.
+//     marks, which are kept. For users of other rounds only what holds within one batch is checked, and that
+//     their devices agree with themselves. With such marks the batch after the loss of a real one is void.
 //   - The learner's disk and what it announces follow from the batches that its ledger names. One whose disk went back
-//     knows nothing of what it announced later, and says so, unless that Round was lost as well: then nothing tells.
+//     does not know what it announced later, and reports it, unless that Round was lost as well: then no record shows
+//     it.
 //   - An outcome: the Close and its Open are kept until devices have read them; else it comes with the end of the task,
 //     as unknown.
 //   - A place: who was acknowledged a report that is lost with all others, or sent to an attempt whose number is given
@@ -109,11 +110,11 @@
 //
 //   - A sweep that is cut short removes the batch of a round after its other records. One that comes to its end leaves
 //     none that are old and far behind, but what was put again.
-//   - A device of a removed round says at once that the event is unknown, and goes on with others. One that knows no
+//   - A device of a removed round reports at once that the event is unknown, and goes on with others. One that knows no
 //     round finds the newest, also where an old one was put again and the lease was lost.
-//   - What stands on the subjects of a removed round decides nothing: no second real batch of it is seen, and no stage
+//   - Records on the subjects of a removed round decide nothing: no second real batch of it is seen, and no stage
 //     waits there.
-//   - A learner whose folder is so old that the batches after it are gone says so, whatever it is allowed.
+//   - A learner whose folder is so old that the batches after it are gone reports it, whatever it is allowed.
 //   - Of the crowd as many are in the batches as are counted, and in none more than were sent.
 //
 // After the faults either the task goes on, or the learner or a stage has ended with a sentence that names

@@ -14,7 +14,7 @@ type trouble struct {
 	lasts    bool // to is not known yet
 }
 
-// whose returns the kind of process that the trouble met: broker, learner, stage, publisher.
+// whose returns the kind of process that the fault hit: broker, learner, stage, publisher.
 func (t trouble) whose() string {
 	if t.of == nil {
 		return "broker"

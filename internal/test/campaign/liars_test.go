@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A palimpsest is a broker on which claims and batches can be written again: the last one stands.
+// A palimpsest is a broker on which claims and batches can be overwritten.
 type palimpsest struct {
 	mu       sync.Mutex
 	sequence uint64
@@ -67,7 +67,7 @@ func (s sieve) PutOnce(ctx context.Context, subject string, data []byte) (stream
 	return s.Records.PutOnce(ctx, subject, data)
 }
 
-// An inflation tells devices that their reports lie far behind where they do.
+// An inflation returns to devices sequences far above those of their reports.
 type inflation struct{ stream.Transport }
 
 func inflates() broken { return broken{link: func(l *link) { l.writer = inflation{l.writer} }} }
@@ -124,7 +124,7 @@ func (v void) Commit(ctx context.Context, next state.Checkpoint, entries []state
 	return nil
 }
 
-// A herald tells the world of a round, and then writes it down.
+// A herald announces a round before it writes it down.
 type herald struct {
 	*storetest.Memory
 	link *link

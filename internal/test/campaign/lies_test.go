@@ -28,7 +28,7 @@ func (l lie) String() string { return lieNames[l] }
 // far is beyond every cutoff.
 const far = 1 << 20
 
-// A liar is the broker as it answers one device: what is stored is as true as ever, what is said of it is not.
+// A liar is the broker as it replies to one device: it stores as always, and its replies are false.
 type liar struct {
 	*link
 	p *publisher
@@ -83,7 +83,7 @@ func (w *world) lied(how lie) {
 	w.lies[how]++
 }
 
-// hears makes the broker lie to a device from now on, or stop.
+// hears makes the broker begin or stop lying to a device.
 func (p *publisher) hears(how lie) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

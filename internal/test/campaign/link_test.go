@@ -191,7 +191,7 @@ func (l *link) read(ctx context.Context, of string, by func(context.Context, str
 	}
 	m, err := by(ctx, of)
 	l.slept()
-	time.Sleep(l.late(lateAnswer)) // what stood then, told now
+	time.Sleep(l.late(lateAnswer)) // the state of then, returned now
 	if err == nil {
 		l.w.saw(m)
 	}
@@ -286,7 +286,7 @@ func (l *link) Queue(ctx context.Context) (stream.Queue, error) {
 		return stream.Queue{}, err
 	}
 	q, err := l.reader.Queue(ctx)
-	time.Sleep(l.late(leaseOf * 3 / 2)) // what stood then, told to a process that was suspended since
+	time.Sleep(l.late(leaseOf * 3 / 2)) // the state of then, returned to a process that was suspended since
 	return q, err
 }
 
@@ -319,13 +319,13 @@ func (l *link) Place(ctx context.Context, subject string, request []byte) ([]byt
 	return data, nil
 }
 
-// ServePlaces implements stream.PlaceServer: a process that is dead or cut off answers nobody.
+// ServePlaces implements stream.PlaceServer: a process that is dead or cut off replies to nobody.
 func (l *link) ServePlaces(ctx context.Context, task stream.Task, answer func(string, []byte) []byte) error {
 	return l.w.broker.ServePlaces(ctx, task, func(subject string, request []byte) []byte {
 		l.mu.Lock()
 		asleep := time.Now().Before(l.asleep)
 		l.mu.Unlock()
-		if asleep { // it is heard when the process goes on, and nobody waits for the answer any more
+		if asleep { // it arrives when the process goes on, and nobody waits for the reply any more
 			l.w.late.Go(func() {
 				if l.enter() == nil {
 					answer(subject, request)

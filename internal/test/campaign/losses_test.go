@@ -33,8 +33,8 @@ const (
 // Whose marks a stage process has.
 const (
 	ownMarks    = iota // its own, which end with it
-	sharedMarks        // those of a folder that both have
-	apartMarks         // those of a folder of its own
+	sharedMarks        // the marks of one folder for both
+	apartMarks         // the marks of a folder of its own
 	marksKinds
 )
 
@@ -48,7 +48,7 @@ type losses struct {
 	rewound atomic.Bool       // the learner's disk is one from the past
 	marks   atomic.Bool       // a stage's marks were lost, or rolled back
 	said    map[string]int    // what ended a process, by the cause that it named
-	accept  bool              // the learner may apply again what stands
+	accept  bool              // the learner may apply the broker's records again
 	spam    map[[16]byte]bool // message ids of strange reports
 }
 
@@ -69,7 +69,7 @@ func (w *world) keep() {
 	w.mu.Lock()
 	disk := w.disk
 	w.mu.Unlock()
-	w.backups = append(w.backups, disk.Copy()) // a commit that is under way has the disk's lock, and asks for w.mu
+	w.backups = append(w.backups, disk.Copy()) // a commit that is under way has the disk's lock, and takes w.mu
 }
 
 // stream returns the stream that an operation is about.
@@ -330,9 +330,9 @@ func (w *world) loseMarks(o op) {
 	m.round, m.instance = m.before, [stream.InstanceSize]byte{}
 }
 
-// flood sends strange reports with a device's credentials: to attempts that are open, over, or do not exist;
-// noise, or copies of others' reports. Copies are sent only where sequences were never given again: otherwise
-// a copy could have a report counted whose device was told that it lies above the cutoff.
+// flood sends strange reports with a device's credentials: to attempts that are open, over, or do not exist; noise, or
+// copies of others' reports. Copies are sent only where sequences were never given again: otherwise a copy could have a
+// report counted after its device got a sequence above the cutoff.
 func (w *world) flood(o op) {
 	round, attempt := max(1, w.openRound())+uint64(o.Who%3), 1+o.What%3
 	if o.Who%3 == 2 {
@@ -357,7 +357,7 @@ func (w *world) flood(o op) {
 	_, _ = w.broker.Publish(context.Background(), out) // the flooder ignores the answers
 }
 
-// suspend makes a process stand still: each of its calls waits until it goes on, and so does each answer.
+// suspend pauses a process: each of its calls and each reply waits until it goes on.
 func (l *link) suspend(length time.Duration) {
 	l.set(func(l *link) { l.asleep = time.Now().Add(length) })
 }
@@ -372,7 +372,7 @@ func (l *link) slept() {
 			return
 		}
 		time.Sleep(min(time.Until(until), time.Minute))
-		if l.ctx.Err() != nil { // it was told to end meanwhile
+		if l.ctx.Err() != nil { // it had to end meanwhile
 			return
 		}
 	}

@@ -44,8 +44,8 @@ func TestLostRecords(t *testing.T) {
 	}
 }
 
-// TestOlderState: a learner that is given an older copy of its disk says so and ends; told to apply again what
-// stands, it becomes what it was.
+// TestOlderState: a learner that is given an older copy of its disk says so and ends; allowed to apply the broker's
+// records again, it becomes what it was.
 func TestOlderState(t *testing.T) {
 	for _, accept := range []bool{false, true} {
 		p := small
@@ -59,9 +59,9 @@ func TestOlderState(t *testing.T) {
 	}
 }
 
-// TestOlderStateAndBroker: the learner's disk goes back to before the first round was over, and the broker loses
-// what came of that round, and the Round that was announced since: nothing tells the learner of it, so it waits
-// again for the batch of the first.
+// TestOlderStateAndBroker: the learner's disk goes back to before the first round was over, and the broker loses what
+// came of that round, and the Round that was announced since: no record shows it to the learner, so it waits again for
+// the batch of the first.
 func TestOlderStateAndBroker(t *testing.T) {
 	p := small
 	p.Loser, p.Rows = losesAll, 3 // too few for the second round
@@ -74,9 +74,9 @@ func TestOlderStateAndBroker(t *testing.T) {
 	}
 }
 
-// TestTaskMadeAnew: the learner's folder is emptied, and the broker loses all that it announced: nothing tells it
-// of the first task, so it makes another of the same name. Devices and stages that pinned the first refuse it, and
-// where a batch of the first comes, the learner says that its folder was replaced.
+// TestTaskMadeAnew: the learner's folder is emptied, and the broker loses all that it announced: no record shows it the
+// first task, so it makes another of the same name. Devices and stages that pinned the first refuse it, and where a
+// batch of the first comes, the learner says that its folder was replaced.
 func TestTaskMadeAnew(t *testing.T) {
 	p := small
 	p.Loser = losesAll

@@ -13,7 +13,7 @@ import (
 
 // places hold what the publishers of a world were told of places, and who else speaks of them.
 type places struct {
-	forgedUntil time.Time // somebody else answers until then; mu guards it
+	forgedUntil time.Time // somebody else replies until then; mu guards it
 	asked       uint64    // by floods, so that ids differ
 	counts      placeCounts
 }
@@ -116,7 +116,7 @@ func (p *publisher) seated(e participation.Record) {
 		e.Sends[0].Attempt.Number)
 }
 
-// floodPlaces asks for places that nobody uses, or has somebody else answer for the stage.
+// floodPlaces requests places that nobody uses, or lets somebody else reply for the stage.
 func (w *world) floodPlaces(o op) {
 	if !w.Places {
 		return

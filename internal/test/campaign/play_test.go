@@ -27,7 +27,7 @@ type result struct {
 	// of them, in a round that never closes, because the task was ended in its place
 	givenUp   int
 	unseen    int                         // counted by the rule of doubt, and in no batch
-	told      map[participation.State]int // answers to users
+	told      map[participation.State]int // outcomes that users got
 	toldAgain int                         // of a later life
 	excused   map[string]int              // faults in the rounds of those who are counted and in no batch
 	calm      int                         // counted, in rounds in which nothing happened to stages and broker

@@ -42,7 +42,7 @@ type publisher struct {
 	lie     lie                 // how the broker lies to it now
 	fooled  map[int]bool        // users who were lied to
 	refused int                 // publishes, for lack of room
-	grants  []grant             // that this publisher was told of
+	grants  []grant             // that this publisher received
 }
 
 // A ticket is one user's part in one round.

@@ -31,7 +31,7 @@ func (w *world) replay() {
 			switch at.Verb {
 			case "stage":
 				_, err = broker.PutOnce(ctx, subject, data)
-			case "batch": // the one that the learner's ledger names, if another stood there too
+			case "batch": // the one that the learner's ledger names, if there was another too
 				if applied[state.Hash(stream.HashOf(data))] {
 					_, err = broker.PutOnce(ctx, subject, data)
 				}
@@ -58,7 +58,7 @@ func (w *world) replay() {
 	must(err)
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
-	time.Sleep(time.Minute) // no fault delays it: it stands still where no batch is there
+	time.Sleep(time.Minute) // no fault delays it: it waits where no batch is there
 	stop()
 	if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
 		w.violate("the batches do not make a learner: %v", err)
@@ -87,7 +87,7 @@ func (w *world) replay() {
 	must(disk.Close())
 }
 
-// announced are records with the Rounds of a task that stood, for who asks for one by its number.
+// announced are records with all Rounds that a task ever had, by number.
 type announced struct {
 	stream.Records
 	task   state.Hash
@@ -112,13 +112,14 @@ func (w *world) sameDisk(other *storetest.Memory) {
 	got, err := w.disk.Load(ctx)
 	want, otherErr := other.Load(ctx)
 	if err != nil || otherErr != nil {
-		// A disk that went back to before its first commit stays so, where what it announced later stands, and says so.
+		// A disk that went back to before its first commit stays so if its later announcements are on the broker, and the
+		// learner reports it.
 		if !errors.Is(err, state.ErrEmpty) || !errors.Is(otherErr, state.ErrEmpty) && !w.behind() {
 			w.violate("the learner's disk says %v, the other's %v", err, otherErr)
 		}
 		return
 	}
-	if w.lost("batch") { // where the batch stood
+	if w.lost("batch") { // where the batch was
 		want.Cursor.BatchSequence = got.Cursor.BatchSequence
 	}
 	a, err := got.MarshalBinary()

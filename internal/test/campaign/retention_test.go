@@ -22,7 +22,7 @@ var removal = []op{{0, "sweep", 0, 10}, {0, "sweep", 0, 20}, {0, "sweep", 0, 40}
 	{time.Second, "return", 0, 0}}
 
 // TestYears: more rounds than the broker keeps are over, old ones are removed, and the usual faults hit a task that
-// goes on: an old round is put again and the lease lost, a stage that stood still since the first rounds goes on,
+// goes on: an old round is put again and the lease lost, a stage that was suspended since the first rounds goes on,
 // processes die between two sweeps, the learner's disk goes back.
 func TestYears(t *testing.T) {
 	ms := time.Millisecond

@@ -60,7 +60,7 @@ func (a *adversary) sign(subject string, by *seal.Identity, m proto.Message) {
 	must(err)
 }
 
-// announce puts the task, another one where it stands already.
+// announce puts the task, or another one if it is there already.
 func (a *adversary) announce(edit func(*wire.Task)) {
 	a.task = proto.CloneOf(a.task)
 	edit(a.task)

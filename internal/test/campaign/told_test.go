@@ -122,7 +122,7 @@ func (p *publisher) inside(o stream.Outgoing) (all []ticket) {
 	return all
 }
 
-// auditTold holds all that a user was told, in all lives of its publisher, against the batches that hold it.
+// auditTold compares all outcomes that a user got, in all lives of its publisher, with the batches that hold the user.
 func (w *world) auditTold(d *publisher, user int, p participation.Record, r record, at []seat, out *result) {
 	for i, t := range d.told[user] {
 		out.told[t.State]++
@@ -188,8 +188,8 @@ func all[T any](list []T, holds func(T) bool) bool {
 	return !slices.ContainsFunc(list, func(v T) bool { return !holds(v) })
 }
 
-// TestToldCountedInAnOpenPhase: who was counted in a round of an interactive phase, and answers the next one, is
-// told that it is counted, though its device is charged for that one too; who was not must not be.
+// TestToldCountedInAnOpenPhase: a user who was counted in a round of an interactive phase, and takes part in the next,
+// gets the outcome counted, though its device is charged for that one too; a user who was not must not get it.
 func TestToldCountedInAnOpenPhase(t *testing.T) {
 	for before, want := range map[participation.State]int{participation.Counted: 0, participation.Unknown: 1} {
 		w := &world{plan: together()}

@@ -43,7 +43,7 @@ func TestTraps(t *testing.T) {
 		t.Errorf("ended %v, %d void rounds of the same users, %d of whom are counted again\n%q", r.ended, r.passed, r.again,
 			r.violations)
 	}
-	// Who is told that a report came too late takes part again, though it did not.
+	// A user with the outcome that a report came too late takes part again, although it was in time.
 	if r := play(t, three(), on, broken{}); len(r.violations) > 0 || !r.ended || r.twice == 0 {
 		t.Errorf("ended %v, %d users who were lied to are in batches by several participations\n%q", r.ended, r.twice,
 			r.violations)

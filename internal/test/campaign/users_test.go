@@ -220,8 +220,7 @@ func (w *world) auditUser(d *publisher, r record, user int, p participation.Reco
 		if r.end != nil && r.end.Reason == service.ReasonGivenUp && uint64(p.Draw.Round) > r.end.LastRound {
 			out.givenUp++
 		}
-		// Under trust local a report that came too late may have been released, even if its device was told
-		// otherwise.
+		// Under trust local a report that came too late may have been released, whatever outcome its device got.
 		if calm && !d.crashed && (below || !w.Local) && !w.emptied.Load() && len(w.gone) == 0 {
 			w.violate("user %d: unknown in round %d, and nothing went wrong", user, p.Draw.Round)
 		}

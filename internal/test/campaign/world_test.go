@@ -60,16 +60,16 @@ type plan struct {
 	Pace    time.Duration
 	Bundle  int
 	Sealed  bool
-	Lossy   bool // the broker misbehaves from the start, until it is told not to
+	Lossy   bool // the broker misbehaves from the start, until the operation clean
 	Reorder bool // the broker hands reports out in random order
 	Gateway bool // users publish one by one, each with an account of its own; else a publisher runs rows
 	Afford  int  // participations that the devices' policy buys; 0: those that the task's budget does
 	Room    int  // messages that the broker keeps for the stage, and refuses more; 0: any number
-	Lie     lie  // that the broker tells all gateways from the start
+	Lie     lie  // by which the broker replies to all gateways from the start
 	Loser   loser
 	Marks   int  // whose marks the stages have
-	Accept  bool // a learner that finds its state older is started again, and may apply what stands
-	Endless bool // the plan goes on for ever: the last operation asks for its end
+	Accept  bool // a learner that finds its state older is started again, and may apply the broker's records
+	Endless bool // the plan goes on for ever: the last operation ends it
 	Years   bool // more rounds than the broker keeps are over when it begins, and retention is on
 	// rows of a block, where each publisher is an organisation and a user one of its blocks; 0: everybody reports for
 	// himself

@@ -66,9 +66,9 @@ func (w *world) join(users int) {
 	<-c.current().done
 }
 
-// live plays more rounds than the broker keeps. The first device sends to the first round and goes away, the
-// second one to a later one of those that will be removed, the third takes no part; the stage that has the
-// lease stands still from the first rounds on.
+// live plays more rounds than the broker keeps. The first device sends to the first round and goes away, the second one
+// to a later one of those that will be removed, the third takes no part; the stage that has the lease is suspended from
+// the first rounds on.
 func (w *world) live() {
 	w.early = map[*publisher]participation.Record{}
 	w.start(w.learner)
@@ -120,8 +120,8 @@ func (w *world) comeBack(d *publisher) {
 	}
 }
 
-// oldRound delivers a late put, which a learner of the first rounds made before it stood still: of a Round
-// that was removed since.
+// oldRound delivers a late put, which a learner made in the first rounds before it was suspended: of a Round that was
+// removed since.
 func (w *world) oldRound(o op) {
 	subject := name.Round(stream.Round(1 + o.What%int(w.old.round)))
 	if w.isSwept(subject) {
@@ -214,8 +214,8 @@ func (a *administrator) Remove(ctx context.Context, task stream.Task, s stream.S
 	return nil
 }
 
-// sweep removes old records, all or some. A batch that is removed is the last of its round; where a sweep comes to
-// its end, no record of an old round stands but what was put again.
+// sweep removes old records, all or some. A batch that is removed is the last of its round; where a sweep comes to its
+// end, no record of an old round is left, except those that were put again.
 func (w *world) sweep(some int) {
 	a := &administrator{Broker: w.broker, w: w, left: 1 << 30}
 	if some%3 > 0 {

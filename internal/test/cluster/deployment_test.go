@@ -147,7 +147,7 @@ func (d *deployment) ended(p *procs.Process) bool {
 	return true
 }
 
-// reached waits until the batch of a round stands. That a process ended without success ends the test.
+// reached waits until the broker has the batch of a round. That a process ended without success ends the test.
 func (d *deployment) reached(round int) {
 	d.t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)

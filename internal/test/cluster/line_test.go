@@ -24,7 +24,7 @@ type line struct {
 // A link is one connection through a line.
 type link struct {
 	client, server net.Conn
-	dead           chan struct{} // closed: it stands, and no byte passes it any more
+	dead           chan struct{} // closed: the line is open, and passes no byte any more
 	closed         chan struct{}
 	die, end       sync.Once
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/panlearn/panlearn/internal/test/procs"
 )
 
-// TestLines: what is between the processes and their server fails in each way that networks do: connections break and
-// nobody gets through for a while; connections stand and nothing passes, so that only silence tells; everything passes,
-// very slowly. The task goes on after each, by the same processes.
+// TestLines: the lines between the processes and their server fail in each way that networks do: connections break and
+// nobody gets through for a while; connections stay open and nothing passes, so that only silence shows it; everything
+// passes, very slowly. The task goes on after each, by the same processes.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	s := procs.StartServer(t, programs, procs.ServerOptions{})

@@ -1,7 +1,7 @@
-// Package doctest runs what the documents tell their readers to run. It has no code of its own.
+// Package doctest runs the commands of the documents. It has no code of its own.
 //
 // The first word after the fence of a code block is its language, as ever; further words, which no reader of the
-// rendered page sees, say what is done with it. A block of sh or python has to be run, or to say why not:
+// rendered page sees, determine how it is tested. A block of sh or python has to be run, or to name the reason why not:
 //
 //	```sh test                  run it; it has to succeed
 //	```sh test needs=curl,jq    the same where these programs are, else NOT RUN is printed
@@ -15,10 +15,10 @@
 //	```yaml file=NAME           write it to this file for the blocks that follow
 //	```go in=PATH               these lines stand in this file of the repository, one after another
 //
-// needs= also takes data (the public data sets of $PANLEARN_DATA, for the page in $D), demo (the folder demo/, as
-// the commands of README.md leave it), and numpy (a python3 that has it). Where one is missing the block is passed
-// over; blocks below it that want what it makes name the same need. Blocks without a language are refused, so that
-// none escapes by saying nothing.
+// needs= also takes data (the public data sets of $PANLEARN_DATA, for the page in $D), demo (the folder demo/, as the
+// commands of README.md leave it), and numpy (a python3 that has it). Where one is missing the block is passed over;
+// later blocks that need its results name the same need. Blocks without a language are refused, so that none escapes by
+// saying nothing.
 //
 // The blocks of a page run in order in one shell with `set -e`, in a folder of the page's own, which sees deploy/
 // and docs/ of the repository. The commands are on its PATH, built once: `go build -o bin/ ./cmd/...` links them to

@@ -107,7 +107,7 @@ func TestStatesAreNoSources(t *testing.T) {
 	}
 }
 
-// Commands in the text, and those of blocks that are not run, exist with all of their flags.
+// Commands in the text, and commands of blocks that are not run, exist with all of their flags.
 func TestCommandsHaveTheirFlags(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	if err != nil {

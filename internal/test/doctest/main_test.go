@@ -38,8 +38,8 @@ func waitPort() {
 	os.Exit(1)
 }
 
-// goShim answers for the go command in the pages' shell: the commands of this repository are built already, and the
-// folder of a page has no source.
+// goShim replaces the go command in the pages' shell: the commands of this repository are built already, and the folder
+// of a page has no source.
 const goShim = `#!/bin/sh
 case "$*" in
 "build -o bin/ ./cmd/...") mkdir -p bin && exec ln -sf %[1]s/learner %[1]s/ingest bin/ ;;

@@ -78,7 +78,7 @@ func (t tolerance) near(a, b string) bool {
 }
 
 // differs compares what a page shows with what was printed; "" is no difference. A line of three dots in the page
-// stands for any lines, none too.
+// matches any number of lines, also none.
 func differs(shown, printed string, about tolerance) string {
 	want := strings.Split(strings.TrimRight(shown, "\n"), "\n")
 	got := strings.Split(strings.TrimRight(printed, "\n"), "\n")

@@ -34,7 +34,7 @@ type run struct {
 	script strings.Builder
 	shown  map[int]string    // what the page shows, by the index of the block that prints it
 	about  map[int]tolerance // of the numbers in it
-	ports  map[string]string // those of the page: those here
+	ports  map[string]string // the page's ports, and the ports here
 }
 
 var (

@@ -97,8 +97,8 @@ func (c *counter) Latest(ctx context.Context, pattern string) (stream.Message, e
 	return c.Conn.Latest(ctx, pattern)
 }
 
-// endure runs a task for some rounds and tells of each stretch of them. The records of a round go when they are
-// older than age.
+// endure runs a task for some rounds and reports each stretch of them. The records of a round go when they are older
+// than age.
 func endure(t *testing.T, rounds, stretch uint64, age time.Duration, tell func(thousand)) {
 	t.Helper()
 	spec, err := task.Parse([]byte(declaration), nil)

@@ -28,8 +28,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A distant device is as far from the broker as a phone is: all that it sends or asks, and all that it is told, is
-// halfway for half of way. Some die, at a moment that is drawn before.
+// A distant device is as far from the broker as a phone is: every message to it and from it takes half of way each way.
+// Some die, at a moment that is drawn before.
 type distant struct {
 	stream.Transport
 	way  time.Duration
@@ -46,7 +46,7 @@ type moment int
 const (
 	never      moment = iota
 	asking            // before it asks, or publishes where it does not ask
-	placed            // it has a place, and does not hear of it
+	placed            // it has a place, and the answer is lost
 	charged           // before its report leaves
 	published         // before its report is acknowledged
 	allMoments        // how many there are
@@ -137,7 +137,7 @@ func (d *distant) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 // A crowd counts what a task did to those who were there.
 type crowd struct {
 	counted, vain, died uint64 // users who lived: counted, and charged and not; those who died
-	unknown             uint64 // of those who were charged and not counted, those of whom nobody can say
+	unknown             uint64 // charged users, not counted, with an unknown outcome
 	twice               uint64 // of the single ones, those who sent two reports that differ to one attempt
 	released            uint64 // users in the batches
 	rounds, full        int

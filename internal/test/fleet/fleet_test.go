@@ -65,7 +65,7 @@ type fleet struct {
 	conns          []*natsjs.Conn
 	devices        []*device.Device
 	reads          atomic.Int64 // that all devices asked for, answered or not
-	waiting        atomic.Int64 // of them, those of the first devices, which wait for rounds
+	waiting        atomic.Int64 // of them, polls of the first devices, which wait for rounds
 }
 
 // A device's records count what it reads.

@@ -13,8 +13,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/filestore"
 )
 
-// A gateway runs `ingest publish` with a state folder. It gets as many events as it is asked to send: those
-// of a round at a time, all of which it takes. It reads of a round when it has some.
+// A gateway runs `ingest publish` with a state folder. It gets as many events as it is to send, one round's at a time,
+// and takes all of them. It reads of a round when it has some.
 type gateway struct {
 	*deployment
 	events chan int

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// A latest is the greatest number that was reached so far, such as that of a round; others wait for it.
+// A latest is the greatest number that was reached so far, such as a round's; others wait for it.
 type latest struct {
 	mu      sync.Mutex
 	n       uint64

@@ -59,7 +59,7 @@ func serveRelay(url string) error {
 	return runrelay.Run(ctx, config)
 }
 
-// A relayed task is one on a broker without learner and stage: its Task and its first round stand there.
+// A relayed task is one on a broker without learner and stage, with its Task and its first round.
 type relayedTask struct {
 	broker, at, metrics string // addresses
 	pid                 int    // of the relay

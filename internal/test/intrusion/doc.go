@@ -10,15 +10,15 @@
 //
 // # What must not be there
 //
-// The test knows every secret of the run. Devices tell it what they drew; the private key of each attempt is found
-// in a heap dump that is made while the attempt is open, by trying what looks like a key against the public one;
-// with it the recorded reports are opened, and the running totals added up in the order in which the stage took
-// them. Then every byte of every copy is searched, at every offset, in many encodings, for
+// The test knows every secret of the run. Devices pass their draws to it; the private key of each attempt is found in a
+// heap dump that is made while the attempt is open, by trying what looks like a key against the public one; with it the
+// recorded reports are opened, and the running totals added up in the order in which the stage took them. Then every
+// byte of every copy is searched, at every offset, in many encodings, for
 //
 //   - what one user's report says, and the gradient behind it;
-//   - the totals between two reports, or those of a closed round before its top-up;
+//   - the totals between two reports, or a closed round's totals before its top-up;
 //   - the sum of the users' gradients without noise;
-//   - the private key of an attempt, or that of an identity outside its file.
+//   - the private key of an attempt, or an identity's private key outside its file.
 //
 // After Close the same search for a key goes through the heap, and the same trial of everything that looks like a key
 // through the heap and the disk: nothing that is left opens what was recorded.

@@ -62,7 +62,7 @@ func (w *world) replay(records stream.Records) {
 // keeps has models kept, and let go again, in both learners.
 var keeps = service.Retention{Rounds: 1, Newest: 1}
 
-// dated has the times at which another broker stored its records: everybody who reads them is told.
+// dated returns records with the times at which another broker stored them.
 type dated struct {
 	*memory.Broker
 	times map[string]time.Time

@@ -14,8 +14,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// mix runs the stage, watched. Its observer is called on its own goroutine, so that it stands still between
-// two reports while the disk is copied and the heap is dumped.
+// mix runs the stage, watched. Its observer is called on its own goroutine, so that the stage pauses between two
+// reports while the disk is copied and the heap is dumped.
 func (w *world) mix(ctx context.Context, conn *natsjs.Conn) error {
 	reader, err := conn.Reader(ctx, name)
 	if err != nil {

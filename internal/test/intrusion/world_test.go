@@ -138,7 +138,7 @@ type attempt struct {
 	key           *maskedKey       // found in the heap while it was open
 	taken         []stream.Message // reports in the order of examination
 	accepted      []bool
-	kept          bool // found in the heap after a batch of its round stood
+	kept          bool // found in the heap after its round had a batch
 }
 
 // A draw is the report that one user's device made for a round.

@@ -12,15 +12,15 @@
 //
 // # What must hold
 //
-//   - Whatever record was ever seen on the broker stands in the end, the same bytes; each round has one outcome, and a
-//     real one the claim of the same attempt.
+//   - Every record that was ever seen on the broker is there in the end, with the same bytes; each round has one
+//     outcome, and a real one the claim of the same attempt.
 //   - When the learner is killed, every round that anybody saw is on its disk, the same bytes.
 //   - Of publishers that are silos the same holds for blocks of rows, by the rows with which they begin; what is left
 //     over is what fills no block.
 //   - No user's event is counted twice: the users of a batch are at most those whose device says, durably, that this
 //     round has counted them or may have. Each publisher's summary is what its store says, and adds up.
 //   - The ledger's chain is whole and has one entry a round, of the batch's kind and users.
-//   - The learner's disk, checkpoint and ledger, is byte for byte that of a learner that nobody disturbed and that read
+//   - The learner's disk, checkpoint and ledger, is byte for byte the same as that of an undisturbed learner that read
 //     the same batches; snapshot and ledger as printed are the same text.
 //   - No program ends by itself but at the task's end: what was killed around it is waited for.
 //

@@ -16,9 +16,9 @@ import (
 
 const name = stream.Task("kills")
 
-// The declaration of every task here. What kills waste is rounds and users, so both are small and there are more
-// users than the plan wants. Rounds keep the plan's deadline, whatever their pace, so that a learner which is given
-// the batches again announces the same bytes.
+// The declaration of every task here. Kills waste rounds and users, so both are small, and there are more users than
+// the plan needs. Rounds keep the plan's deadline, whatever their pace, so that a learner which is given the batches
+// again announces the same bytes.
 const declaration = `
 version: 1
 name: kills
@@ -31,7 +31,7 @@ privacy: {epsilon: 8, delta: 1e-3, trust: shuffle}
 schedule: {users: %d, cohort: %d, minimum_cohort: %d, deadline: 4s, stale: 4s, rounds: {max: %d}, plan: %s}
 `
 
-// The publishers are silos that trust nobody, each with more rows than the plan wants.
+// The publishers are silos that trust nobody, each with more rows than the plan needs.
 const silos = `
 version: 1
 name: kills

@@ -32,7 +32,7 @@ import (
 type flooder struct {
 	task   stream.Task
 	hash   stream.Hash // of its Task
-	other  stream.Task // whose reports it hears
+	other  stream.Task // the task of the reports that it receives
 	mu     sync.Mutex
 	sample []byte // a report of another task
 	sent   atomic.Int64
@@ -167,8 +167,8 @@ func (c *crowd) outcomes(i int) (is map[participation.State]uint64) {
 }
 
 // TestFloodedTask: one of twenty tasks of the same learner and stage is flooded before the first user of any of them
-// reports, and until the nineteen others have ended. Each of these releases all its rounds, counts all whom its publisher
-// was told of, and leaves nobody in doubt; and when the flood is over, so does the flooded one.
+// reports, and until the nineteen others have ended. Each of these releases all its rounds, counts every user that its
+// publisher reports as counted, and leaves nobody in doubt; and when the flood is over, so does the flooded one.
 func TestFloodedTask(t *testing.T) {
 	const tasks, flooders = 20, 4
 	c := &crowd{t: t, dir: t.TempDir(), alive: map[int]bool{}, cut: map[int]bool{}}
@@ -183,7 +183,7 @@ func TestFloodedTask(t *testing.T) {
 		c.add()
 	}
 	c.must(os.Remove(c.rows(0)))     // nobody reports to it yet
-	c.must(os.Remove(c.rows(tasks))) // of this one the flooder hears a report, and no more is wanted of it
+	c.must(os.Remove(c.rows(tasks))) // of this one the flooder has received a report, and needs no more
 	for _, p := range c.server[:2] {
 		c.must(p.Start())
 	}

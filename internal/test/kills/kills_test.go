@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/longtest"
 )
 
-// seed of a campaign: always the same without PANLEARN_DEEP, a new one with it, or that of the flag.
+// seed of a campaign: always the same without PANLEARN_DEEP, a new one with it, or the flag's.
 func seed(t testing.TB) uint64 {
 	s := *seedFlag
 	if s == 0 {

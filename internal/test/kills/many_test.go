@@ -99,7 +99,7 @@ func (c *crowd) declare(i int) {
 	c.must(os.Rename(c.file(i)+".new", c.file(i)))
 }
 
-// status asks the state folder of a task; it returns false where nothing answers.
+// status reads the state folder of a task. It returns false if there is no reply.
 func (c *crowd) status(i int) (s statedir.Status, ok bool) {
 	c.t.Helper()
 	dir := c.path("state", fmt.Sprintf("t%d", i))
@@ -112,7 +112,7 @@ func (c *crowd) status(i int) (s statedir.Status, ok bool) {
 }
 
 // TestManyTasks: tasks are added, ended, taken away and brought back while the processes that serve all of them are
-// killed. All end; in each nobody is counted twice, and nobody is lost who was told to be counted. What the processes
+// killed. All end; in each nobody is counted twice, and nobody with the outcome counted is lost. What the processes
 // hold without any task is what they held before the first.
 func TestManyTasks(t *testing.T) {
 	c := &crowd{t: t, dir: t.TempDir(), tasks: 4, rng: rand.New(rand.NewPCG(seed(t), 1<<35)), alive: map[int]bool{},
@@ -197,7 +197,7 @@ func (c *crowd) disturb(kill bool) {
 	}
 	if c.rng.IntN(8) == 0 {
 		i := c.one()
-		c.cut[i] = true // whether or not it is heard
+		c.cut[i] = true // whether or not it arrives
 		out, err := c.learner("finish", "--state", c.path("state", fmt.Sprintf("t%d", i)), "--now")
 		if err != nil && !kill {
 			c.t.Logf("finish t%d: %v: %s", i, err, out) // it may have no state yet

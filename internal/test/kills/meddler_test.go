@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A meddler stands between devices and a relay, and does to requests what proxies do.
+// A meddler is between devices and a relay, and treats requests as proxies do.
 type meddler struct {
 	server *httptest.Server
 	to     string

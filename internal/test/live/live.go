@@ -17,7 +17,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// A Task runs until its test ends; its broker answers as long.
+// A Task runs until its test ends, and so does its broker.
 type Task struct {
 	Name   stream.Task
 	URL    string   // of its broker

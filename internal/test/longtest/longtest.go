@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// On reports whether PANLEARN_DEEP asks for the long tests. It prints nothing: use it where the short form is
+// On reports whether PANLEARN_DEEP is set, so that long tests run. It prints nothing: use it where the short form is
 // whole.
 func On() bool { return os.Getenv("PANLEARN_DEEP") != "" }
 

@@ -57,7 +57,7 @@ type tenant struct {
 	records  map[stream.Stream]*records
 	queue    *queue
 	watchers []*stream.Wakes // in the order of Watch, so that faults are a function of the seed
-	answers  []*placeServer  // who answers requests for places, in the order of ServePlaces
+	answers  []*placeServer  // servers of requests for places, in the order of ServePlaces
 	helpers  []*helper       // who takes messages of the exchange, in the order of ServeExchange
 }
 

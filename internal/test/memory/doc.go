@@ -1,9 +1,9 @@
 // Package memory is a broker inside the process: the ports of package stream without a network, for simulations
 // and tests.
 //
-// A [Broker] behaves as a JetStream server with the streams of every task already there: sequences count from 1 in
-// each stream of each task, one message stands on a subject, reports are a work queue whose un-acknowledged messages
-// come back, a message id is stored once within a window.
+// A [Broker] behaves as a JetStream server with the streams of every task already there: sequences count from 1 in each
+// stream of each task, a subject holds one message, reports are a work queue that delivers unacknowledged messages
+// again, a message id is stored once within a window.
 //
 // It also misbehaves on demand, as a network does: an [Injector] decides for every call whether its acknowledgement
 // is lost, its message stored twice, its read answered by a replica that lags. Faults are a function of the calls

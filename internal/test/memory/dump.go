@@ -54,9 +54,9 @@ func (b *Broker) remove(q *queue, it *item) {
 	}
 }
 
-// Save returns what puts one stream of a task, not that of reports, back to what it holds now, sequences too: a
-// broker that is restored from a copy. What was saved when nothing was written yet is a stream that was removed and
-// made again.
+// Save returns a function that puts one stream of a task, not the stream of reports, back to its content of now,
+// sequences included, like a broker that is restored from a copy. If nothing was written yet, the function acts like a
+// stream that was removed and made again.
 func (b *Broker) Save(task stream.Task, s stream.Stream) (restore func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

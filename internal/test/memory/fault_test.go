@@ -221,7 +221,7 @@ func TestDisconnect(t *testing.T) {
 	}
 }
 
-// run plays one history of a broker under random faults; the answers are a function of the seed.
+// run plays one history of a broker under random faults; the replies are a function of the seed.
 func run(t *testing.T, seed uint64) []string {
 	b, r := open(t, memory.Config{Seed: seed, Shuffle: true, Window: 16, MaxAckPending: 20,
 		Inject: memory.Random(seed, memory.Rates{LostAck: 0.2, Lost: 0.1, Duplicate: 0.2, Lag: 0.3})})

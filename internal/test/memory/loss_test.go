@@ -9,7 +9,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// TestLoss: what was written after a copy is gone, what it overwrote stands again, and the next write is given the
+// TestLoss: what was written after a copy is gone, what it overwrote is there again, and the next write is given the
 // sequence of the one that was lost. One record can be lost alone, and all reports.
 func TestLoss(t *testing.T) {
 	b, r := open(t, memory.Config{})

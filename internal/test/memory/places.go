@@ -13,8 +13,8 @@ type placeServer struct {
 	answer func(subject string, request []byte) []byte
 }
 
-// Place implements stream.PlaceAsker: the first who answers is believed. Lost is a request that nobody hears, LostAck an
-// answer that is lost, Twice one that comes two times.
+// Place implements stream.PlaceAsker: the first reply is taken. Lost is a request that reaches nobody, LostAck a lost
+// reply, Twice a request that arrives two times.
 func (b *Broker) Place(ctx context.Context, subject string, request []byte) ([]byte, error) {
 	a, err := stream.ParseSubject(subject)
 	if err != nil || a.Verb != "place" {

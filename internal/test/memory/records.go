@@ -15,7 +15,7 @@ type records struct {
 	last      uint64
 	bySubject map[string]*stream.Message
 	order     []*stream.Message    // ascending sequence; overwritten ones stay until they are half
-	times     map[uint64]time.Time // when what stands was stored, by sequence
+	times     map[uint64]time.Time // when each message was stored, by sequence
 }
 
 func newRecords() *records {

@@ -2,7 +2,7 @@ package mutants
 
 import "slices"
 
-// The promises that the guarantee stands on, broken one at a time.
+// The promises on which the guarantee rests, broken one at a time.
 var mutants = slices.Concat(noiseMutants, laterMutants, operatorMutants, helperMutants, rogueMutants)
 
 // From the device's noise to what is charged for it.

@@ -53,7 +53,8 @@ var compiled struct {
 	err    error
 }
 
-// Answers has the device in TypeScript answer questions, in their order: test/answers.ts says what they may be.
+// Answers passes questions to the device in TypeScript and returns its answers, in order: test/answers.ts lists the
+// questions.
 func Answers[Q, A any](t *testing.T, questions []Q) []A {
 	t.Helper()
 	folder, node := Client(t)

@@ -31,7 +31,7 @@ type trap struct {
 	name  string // of the call that was trapped
 
 	fatal string            // the call at which it dies first, by name; empty: none
-	heard func(told string) // is told of calls that write, and what came of them; nil: nobody is
+	heard func(told string) // called with each call that writes, and its result; nil: not called
 }
 
 // tell reports a call to the test, unless the process is dead.
@@ -43,8 +43,8 @@ func (t *trap) tell(told string) {
 	}
 }
 
-// locked are the calls during which the helper holds a lock. A process that stands still in one of them would have the
-// others wait for it in a way that a bubble of synctest does not see.
+// locked are the calls during which the helper holds a lock. A process suspended in one of them would block the others
+// in a way that a bubble of synctest does not detect.
 var locked = map[string]bool{"reply": true, "release": true, "mark": true, "join": true}
 
 // call makes one call, unless the process is dead.
@@ -200,7 +200,7 @@ func (w *world) trapHelper(ctx context.Context, t *trap) *process {
 	})
 }
 
-// crash runs two rounds in which one operator dies, or stands still, at its at-th call; then it is started again. It
+// crash runs two rounds in which one operator dies, or is suspended, at its at-th call; then it is started again. It
 // returns the name of the call, empty where there were fewer.
 func crash(t *testing.T, role string, at int, after bool, still time.Duration) (name string) {
 	synctest.Test(t, func(t *testing.T) {
@@ -242,7 +242,7 @@ func crash(t *testing.T, role string, at int, after bool, still time.Duration) (
 
 func nothing(context.Context) error { return nil }
 
-// TestCrashes: each operator dies before and after each of its calls, or stands still there for longer than a lease and
+// TestCrashes: each operator dies before and after each of its calls, or is suspended there for longer than a lease and
 // goes on; no round is void, and nobody is counted twice.
 func TestCrashes(t *testing.T) {
 	step := 5

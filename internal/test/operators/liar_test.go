@@ -72,7 +72,7 @@ func TestLyingBroker(t *testing.T) {
 		}
 	})
 
-	// Each record is lost once, as soon as it stands.
+	// Each record is lost once, as soon as it is stored.
 	for name, of := range map[string]func(s *siege) string{
 		"the Open":  func(s *siege) string { return s.name.Open(1, 1) },
 		"the claim": func(s *siege) string { return s.name.Claim(1) },

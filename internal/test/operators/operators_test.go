@@ -173,7 +173,7 @@ func TestOldFolder(t *testing.T) {
 		helper, copied := w.help(ctx, nil), t.TempDir()
 		leader := w.lead(ctx, nil)
 		first := *w
-		first.rounds = 1 // nobody answers round 2 before the copy is made
+		first.rounds = 1 // nobody takes part in round 2 before the copy is made
 		first.devices(ctx)
 		if w.get(ctx, w.name.Open(2, 1)) == nil {
 			t.Fatal("no round 2")

@@ -139,7 +139,7 @@ func TestRogueHelper(t *testing.T) {
 		_, _ = one.stop(), two.stop()
 	})
 
-	// A void round answers whether a total with both floors lies in its range, and nothing else. It stays void.
+	// A void round reveals whether a total with both floors lies in its range, and nothing else. It stays void.
 	besiege(t, "shifts its Share, and offers the right one after the round is void", p, func(s *siege) {
 		h := s.betrays()
 		h.finish = func(b *betrayed, _ []byte) [][]byte { return [][]byte{h.other(b, shifted)} }
@@ -451,7 +451,7 @@ func TestRogueHelperTires(t *testing.T) {
 }
 
 // TestForkedLeader: two copies of one process prepare one attempt, each with a floor of its own. The folder takes one
-// of them, and the other goes on with what stands.
+// of them, and the other goes on with that.
 func TestForkedLeader(t *testing.T) {
 	dir, key := t.TempDir(), identity(t).Public()
 	if err := leaderfile.Make(dir, key); err != nil {

@@ -185,7 +185,7 @@ func TestRogueLeader(t *testing.T) {
 		s.helperDir = beside
 		two := s.helps(s.liar())
 		s.wait(time.Second)
-		for range 5 { // the copy answers too, that it holds nothing
+		for range 5 { // the copy replies too, that it holds nothing
 			l.ends()
 			s.wait(time.Second)
 		}
@@ -195,8 +195,8 @@ func TestRogueLeader(t *testing.T) {
 		_ = one.stop()
 	})
 
-	// Not said here: a folder that was put back, with a broker that hides the Share and a leader that does not tell,
-	// releases the round again. An operator who keeps its folder is what the theorem asks for.
+	// Not tested here: a folder that was put back, with a broker that hides the Share and a leader that does not show it,
+	// releases the round again. The theorem assumes an operator who keeps its folder.
 	besiege(t, "a folder put back, behind a broker that hides the Share from it, with a leader that tells", p, func(s *siege) {
 		saved := s.helperDir + ".saved"
 		s.copies(s.helperDir, saved)

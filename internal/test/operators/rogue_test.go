@@ -109,7 +109,7 @@ func (l *rogue) takes(report []byte) split.Outcome {
 	return l.core.Add(job)[0]
 }
 
-// says sends a message, and returns what the helper answers; nil: nothing.
+// says sends a message, and returns the helper's reply; nil: none.
 func (l *rogue) says(message any) any {
 	l.t.Helper()
 	if r, ok := message.(*split.Request); ok {
@@ -167,7 +167,7 @@ func (l *rogue) fills(users int) {
 	}
 }
 
-// ends lays the leader's floor, asks for the helper's Share, and returns the answer.
+// ends lays the leader's floor, requests the helper's Share, and returns the reply.
 func (l *rogue) ends() any {
 	l.t.Helper()
 	if l.prepared.Finish.Users == 0 {
@@ -213,7 +213,7 @@ func (l *rogue) counted(s split.Share) {
 	}
 }
 
-// shares returns the Share that stands for a round; nil: none.
+// shares returns the Share of a round on the broker; nil: none.
 func (s *siege) shares(r stream.Round) []byte {
 	if m := s.find(s.name.Share(r)); m != nil {
 		return m.Data

@@ -174,7 +174,7 @@ func (l *liar) PutOnce(ctx context.Context, subject string, data []byte) (stream
 	return l.Records.PutOnce(ctx, subject, data)
 }
 
-// takes lies about a put: it is answered as if it stood, and nobody else sees it.
+// takes lies about a put: it is acknowledged as stored, and nobody else sees it.
 func takes(subject string, data []byte) (stream.PutResult, error, bool) { //nolint:revive // as the field has it
 	return stream.PutResult{Ours: true, Standing: stream.Message{Subject: subject, Sequence: 7, Data: data}}, nil, true
 }

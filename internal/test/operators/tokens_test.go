@@ -37,7 +37,7 @@ func TestTokensOfTwoOperators(t *testing.T) {
 				honest = w.users(4)
 			}
 			as := func(token []byte) user { return user{coordinate: 7, draw: fresh(), token: token} }
-			// Everybody's counts but the honest ones' stand in coordinate 7.
+			// All counts except those of honest users are in coordinate 7.
 			w.send(ctx, o.x, w.report(o, []user{as(make([]byte, grant.Size)), honest[0], as(honest[0].token)}, nil))
 			copied := w.report(o, honest[1:2], nil)
 			w.send(ctx, o.x, copied)

@@ -44,7 +44,7 @@ func (p *play) say(who, text string) {
 	p.lines[who] = append(p.lines[who], text)
 }
 
-// does tells both what the test does, does it, and waits.
+// does writes into both traces what the test does, does it, and waits.
 func (p *play) does(what string, wait time.Duration, f func()) {
 	for _, who := range []string{leads, helps} {
 		p.say(who, "| "+what)

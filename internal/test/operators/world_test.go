@@ -138,7 +138,7 @@ func (w *world) sign(id *seal.Identity, m proto.Message) []byte {
 	return data
 }
 
-// put insists until the record stands.
+// put retries until the record is stored.
 func (w *world) put(ctx context.Context, subject string, data []byte) {
 	for ctx.Err() == nil {
 		if r, err := w.broker.PutOnce(ctx, subject, data); err == nil {
@@ -162,7 +162,7 @@ func (w *world) get(ctx context.Context, subject string) *stream.Message {
 	return nil
 }
 
-// find reads a record that need not be there, until the broker answers.
+// find reads a record that need not be there, until the broker replies.
 func (w *world) find(subject string) *stream.Message {
 	for range 100 {
 		m, err := w.broker.Get(context.Background(), subject)
@@ -278,7 +278,7 @@ func fresh() (out [32]byte) {
 type user struct {
 	coordinate int
 	draw       [32]byte
-	token      []byte // in a task that asks for one
+	token      []byte // in a task with tokens
 }
 
 // users makes the users of a round.

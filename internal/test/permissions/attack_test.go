@@ -141,7 +141,7 @@ func attacks() []attack {
 	} {
 		all = append(all, attack{"writes " + w.subject, w.role, onOpen, writes(w.subject), "writes"})
 		if strings.Contains(w.subject, ".report.") {
-			continue // everybody's answers would be a garbage report, which publishers can send anyway
+			continue // a reply to everybody would be a garbage report, which publishers can send anyway
 		}
 		all = append(all,
 			attack{"traces into " + w.subject, w.role, onOpen, traces(w.subject), "traces"},
@@ -170,7 +170,7 @@ func attacks() []attack {
 	return all
 }
 
-// reads asks for something and sees whether the answer holds the secret.
+// reads sends a request and checks whether the reply holds the secret.
 func reads(subject, body, secret string) trial {
 	return func(t *testing.T, s *scene, c *client) bool {
 		m, err := c.request(t, s.of(subject), s.of(body))
@@ -187,8 +187,8 @@ func api(subject, body string) trial {
 	}
 }
 
-// TestNobodyPurgesRecords: the stage may purge reports, and with that ask to purge any stream; those of the records
-// refuse everybody.
+// TestNobodyPurgesRecords: the stage may purge reports, and with that request the purge of any stream; the streams of
+// records refuse everybody.
 func TestNobodyPurgesRecords(t *testing.T) {
 	s := shipped(t).scene(t)
 	for _, role := range []string{admin, learner, stage, helper, publisher} {
@@ -282,7 +282,7 @@ func missing(string) string {
 	return "$JS.API.DIRECT.GET." + task.Name(stream.Rounds) + "." + task.Round(99)
 }
 
-// injects asks for what the role may ask for, with a stream's subject as the reply.
+// injects makes a request that the role may make, with a stream's subject as the reply subject.
 func injects(subject string, request func(role string) string) trial {
 	return func(t *testing.T, s *scene, c *client) bool {
 		m := &nats.Msg{Subject: s.of(request(c.nc.Opts.Name)), Reply: s.of(subject)}

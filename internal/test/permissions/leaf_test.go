@@ -45,7 +45,7 @@ func (l *leaf) behind(t *testing.T, s *scene) *client {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.nc.Close)
-	own := s.of("$JS.API.DIRECT.GET." + task.Name(stream.Rounds) + "." + task.Round(98)) // which nobody else asks for
+	own := s.of("$JS.API.DIRECT.GET." + task.Name(stream.Rounds) + "." + task.Round(98)) // which nobody else requests
 	c.across = func() {
 		t.Helper()
 		if _, err := c.nc.Request(own, nil, patience); err != nil {

@@ -24,7 +24,7 @@ var (
 		stream.Attempts: {learner, stage, publisher, publisher2, relay},
 		stream.Leases:   {stage, publisher, publisher2, relay}, stream.Batches: {learner, stage}, stream.Reports: {}, stream.Spends: {stage},
 	}
-	// subjectReaders holds those of subjects whose stream has others with other readers.
+	// subjectReaders holds the readers of subjects in streams that also have subjects with other readers.
 	subjectReaders = map[string][]string{
 		"stage": {learner, stage, helper, publisher, publisher2, relay}, "open": {learner, stage, helper, publisher, publisher2, relay},
 		"helper": {learner, stage, helper, publisher, publisher2, relay}, "join": {stage, helper, publisher, publisher2, relay},

@@ -33,8 +33,8 @@ func (s *scene) exchange(t *testing.T, role, message string) ([]byte, error) {
 	}
 }
 
-// TestOperatorsExchange: the leader's messages come to the helper across accounts, and its answers back; where no helper
-// listens the leader is told. Nobody else may ask, or hear what the leader asks.
+// TestOperatorsExchange: the leader's messages reach the helper across accounts, and its replies come back; if no
+// helper listens the leader gets an error. Nobody else may send requests, or receive the leader's.
 func TestOperatorsExchange(t *testing.T) {
 	s := shipped(t).scene(t)
 	if answer, err := s.exchange(t, stage, "first"); err != nil || answer != nil {

@@ -54,7 +54,7 @@ func TestPlacesAreAskedAndGiven(t *testing.T) {
 	}
 }
 
-// gives answers requests in the place of the stage, and sees whether a device takes the answer.
+// gives answers requests as if it were the stage, and checks whether a device takes the answer.
 func gives(t *testing.T, s *scene, c *client) bool {
 	sub, err := c.nc.SubscribeSync(s.task.Places())
 	if err != nil {
@@ -80,7 +80,7 @@ func gives(t *testing.T, s *scene, c *client) bool {
 	}
 }
 
-// asksAs asks for places as a role, and sees whether the stage hears it.
+// asksAs requests places as a role, and checks whether the request reaches the stage.
 func asksAs(t *testing.T, s *scene, c *client) bool {
 	asked := s.serve(t)
 	if err := c.nc.Publish(s.task.Place(1, 1), []byte("mine")); err != nil {
@@ -94,7 +94,7 @@ func asksAs(t *testing.T, s *scene, c *client) bool {
 	return string(<-asked) == "mine"
 }
 
-// TestPlaceAttacks: nobody but the stage answers, and nobody but a publisher asks.
+// TestPlaceAttacks: only the stage can answer requests for places, and only a publisher can make them.
 func TestPlaceAttacks(t *testing.T) {
 	for _, p := range []place{{onOpen, open(t), true}, {"the shipped configuration", shipped(t), false}} {
 		for _, role := range []string{publisher, learner} {

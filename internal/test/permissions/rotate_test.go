@@ -108,7 +108,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	}
 }
 
-// A herald hears of one line of the log.
+// A herald waits for one line of the log.
 type herald struct {
 	line  string
 	heard chan struct{}

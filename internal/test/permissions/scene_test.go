@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// task stands for the task of a scene in what an attack names.
+// task is a placeholder for the task of a scene in an attack's subjects.
 const task stream.Task = "churn"
 
 // A scene is a task of its own on a broker that may have others, with some records and a report.
@@ -44,7 +44,7 @@ func (b *broker) scene(t *testing.T) *scene {
 	return s
 }
 
-// of puts the scene's task where text names the one that stands for it.
+// of replaces the placeholder in text by the scene's task.
 func (s *scene) of(text string) string { return strings.ReplaceAll(text, string(task), string(s.task)) }
 
 // put writes a record as the role that may.

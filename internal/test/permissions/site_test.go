@@ -41,7 +41,8 @@ func operatedWithLeaves(t testing.TB, listen string) (*broker, *devca.Site) {
 }
 
 // TestRevoked: a publisher that is revoked loses the connection that it has, and gets no other; who is rotated comes
-// with the new key alone; the others stay. A server that was away is told later, and one that starts again knows.
+// with the new key alone; the others stay. A server that was away gets the claims later, and one that restarts has
+// them.
 func TestRevoked(t *testing.T) {
 	b, site := operated(t)
 	out, in, stays := b.raw(t, publisher), b.raw(t, publisher2), b.raw(t, relay)

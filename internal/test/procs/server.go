@@ -16,7 +16,7 @@ const startLimit = 2 * time.Minute
 // ServerOptions configures servers. The zero value fits the protocol.
 type ServerOptions struct {
 	Name     string // of the server, or in front of the numbers of a cluster's; empty: "broker"
-	LazySync bool   // sync files now and then, as nats-server does by default: not what the protocol wants
+	LazySync bool   // sync files now and then, as nats-server does by default: less than the protocol requires
 	Extra    string // further lines of the configuration: accounts, tls, limits
 }
 

@@ -68,7 +68,7 @@ func LearnedOn(t testing.TB, broker stream.Records, name stream.Task, body *wire
 	}
 }
 
-// Stage returns an observer of a learner that answers a round when it is announced, as a stage does.
+// Stage returns an observer of a learner that releases a round when it is announced, as a stage does.
 func Stage(answer func(round stream.Round)) service.Observer {
 	return service.Observer{Announced: func(round, _ uint64) { answer(stream.Round(round)) }}
 }

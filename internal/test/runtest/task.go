@@ -113,7 +113,7 @@ func Identity(t testing.TB) *seal.Identity {
 // Discard returns a log that nobody reads.
 func Discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// OnLine returns a log that tells f of lines that begin with a text.
+// OnLine returns a log that calls f for lines that begin with a text.
 func OnLine(begin string, f func(slog.Record)) *slog.Logger { return slog.New(listener{begin, f}) }
 
 // BrokerURL returns a log of a learner with an embedded broker, and where that listens, once it does.

@@ -29,7 +29,8 @@ func TestMemoryContract(t *testing.T) {
 	storetest.RunHistory(t, newDisk)
 }
 
-// TestMemoryFaults crashes before and after every commit of a run and wants the run to end as if nothing had been.
+// TestMemoryFaults crashes before and after every commit of a run and checks that the run ends as if nothing had
+// happened.
 func TestMemoryFaults(t *testing.T) {
 	ctx := context.Background()
 	script := storetest.Script{Rounds: 6}

@@ -65,7 +65,8 @@ func testEmpty(t *testing.T, disk func() Disk) {
 	}
 }
 
-// testResume commits k rounds, reopens, commits the rest, for every k, and wants the bytes of one run.
+// testResume commits k rounds, reopens, commits the rest, for every k, and checks that the bytes equal an uninterrupted
+// run's.
 func testResume(t *testing.T, disk func() Disk) {
 	ctx := context.Background()
 	script := Script{Rounds: 7}

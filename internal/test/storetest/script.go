@@ -12,8 +12,8 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// A Script is a task of Rounds rounds whose checkpoints are a function of the round alone. Every fifth round is
-// void. The content is pseudo-random, so a half-written or mixed checkpoint is told from a whole one.
+// A Script is a task of Rounds rounds whose checkpoints are a function of the round alone. Every fifth round is void.
+// The content is pseudo-random, so that a half-written or mixed checkpoint differs from every whole one.
 type Script struct {
 	Rounds uint64 // rounds until End
 	Bytes  int    // size of the optimizer's state; 0 means 256
@@ -119,7 +119,7 @@ func (s Script) kept(round uint64) state.Kept {
 	return k
 }
 
-// checkKept wants exactly what the script keeps after a round.
+// checkKept checks that exactly the script's records are kept after a round.
 func (s Script) checkKept(ctx context.Context, store state.Store, round uint64) error {
 	rows, err := store.Rows(ctx, 0)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// exchangeGoesBothWays: a message comes to who serves the task, with its subject; any number of answers go back to who
-// sent it and to nobody else, also later; where nobody serves the task, the sender is told.
+// exchangeGoesBothWays: a message reaches the server of the task, with its subject; any number of replies go back to
+// the sender and to nobody else, also later; if nobody serves the task, the sender gets an error.
 func exchangeGoesBothWays(t *testing.T, b Broker) {
 	if b.Exchange == nil {
 		return

@@ -20,7 +20,7 @@ func placesAreAskedAndGiven(t *testing.T, b Broker) {
 		}
 	}
 	quiet := t.Context()
-	serve(quiet, task, func(string, []byte) []byte { return nil }) // a process that stands by
+	serve(quiet, task, func(string, []byte) []byte { return nil }) // a process without the lease
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	serve(ctx, task, func(subject string, request []byte) []byte {

@@ -20,8 +20,8 @@ func list(t *testing.T, b Broker, task stream.Task, s stream.Stream) (all []rete
 	return all
 }
 
-// retentionRemoves: what stands is listed by sequence, and what is removed is gone, with its sequence; its subject
-// is empty again.
+// retentionRemoves: messages are listed by sequence, and a removed one is gone, with its sequence; its subject is empty
+// again.
 func retentionRemoves(t *testing.T, b Broker) {
 	task, ctx := b.Task(t), within(t)
 	if m, err := b.Retention.Newest(ctx, task); !errors.Is(err, stream.ErrNotFound) {
@@ -31,7 +31,7 @@ func retentionRemoves(t *testing.T, b Broker) {
 		t.Fatalf("records of nothing: %+v", all)
 	}
 	put(t, b, task.Task(), []byte("task"))
-	const rounds = 600 // more than an adapter asks for at a time
+	const rounds = 600 // more than an adapter requests at a time
 	for r := stream.Round(1); r <= rounds; r++ {
 		put(t, b, task.Round(r), []byte("round"))
 	}

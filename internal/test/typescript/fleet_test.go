@@ -14,8 +14,8 @@ import (
 const patient = "60s"
 
 // TestFleetWithPlaces: more devices than a task has room for take part through a relay, 300 ms away, and one answer in
-// twenty is lost. Each is told its outcome, the batches counted whom they tell so, and at most 1 % of those who were
-// charged were not counted.
+// twenty is lost. Each gets its outcome, the batches counted every device with the outcome counted, and at most 1 % of
+// the charged were not counted.
 func TestFleetWithPlaces(t *testing.T) {
 	var d *deployment
 	n := 150
@@ -37,7 +37,7 @@ func TestFleetWithPlaces(t *testing.T) {
 	if users == 0 || lost > int(users)/100 {
 		t.Errorf("%d of %d were charged and not counted: want at most 1 %%", lost, users)
 	}
-	// Pages that come back after the end are told the same, and send nothing.
+	// Pages that are opened again after the end get the same outcome, and send nothing.
 	_, before := d.said(fleet)
 	d.start(fleet)
 	if again := d.audit(); again != lost {

@@ -43,8 +43,8 @@ privacy: {epsilon: 8, delta: 1e-3, trust: shuffle+pan, suite: mlkem768x25519}
 schedule: {users: 40, cohort: 20, minimum_cohort: 20, rounds: {max: 2}, deadline: 60s, plan: proved}
 `
 
-// TestKinds: devices take part in tasks of all trusts that they know, of people, of suite 3, with features of many kinds,
-// and without an end, and each is told what the batches say.
+// TestKinds: devices take part in tasks of all trusts that they know, of people, of suite 3, with features of many
+// kinds, and without an end, and each gets the outcome that the batches show.
 func TestKinds(t *testing.T) {
 	person := func(i int) any {
 		rows := []map[string]any{}

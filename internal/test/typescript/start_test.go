@@ -16,7 +16,7 @@ import (
 
 // A served page is the device's of package devicepage beside a relay of its origin.
 type servedPage struct {
-	announced, away atomic.Bool // whether the page knows the task, and whether the relay answers nobody
+	announced, away atomic.Bool // whether the page knows the task, and whether the relay does not respond
 	foreign         atomic.Bool // whether the page pins another task
 	asked, posted   atomic.Int64
 }

@@ -29,7 +29,7 @@ var checks = map[string]string{
 	"S17": `^open_hash [0-9a-f]{64} of round \d+, attempt \d+: want`,
 	"S18": `^public_key is that of its Open`,
 	"S16": `^open_hash of \d+ bytes, join_hash of \d+: want both under trust split`,
-	// What stands in a body.
+	// The content of a body.
 	"B1":  `decode Task: task name`,
 	"B2":  `plan: missing`,
 	"B3":  `continuous -?\d+: unknown`,

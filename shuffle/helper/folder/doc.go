@@ -17,12 +17,12 @@
 //
 //   - One process at a time has the folder ([Open]).
 //   - Of one task no two attempts of one round, and none below the highest, are ever marked ([Folder.Release]).
-//   - A folder that was put together of parts of different times is refused with [ErrOlder], and stays refused: a listed
-//     task whose mark is missing, a mark with a release that is not listed, a mark of another folder, a file that was
-//     changed. A copy of the folder is refused, because its key is another file than the one that was made ([disk.Place]). A
-//     folder that was put back where it lies, or whose disk or machine was copied, cannot be told from one that is as it
-//     was; package shuffle/helper stops where somebody shows it what the copy does not know, a Join of another process
-//     too ([Folder.Knows]).
+//   - A folder that was put together of parts of different times is refused with [ErrOlder], and stays refused: a
+//     listed task whose mark is missing, a mark with a release that is not listed, a mark of another folder, a file
+//     that was changed. A copy of the folder is refused, because its key is another file than the one that was made
+//     ([disk.Place]). A folder that was restored in its place, or that came with a copied disk or machine, cannot be
+//     distinguished from the original; package shuffle/helper stops when it sees a record that the copy does not know,
+//     such as a Join of another process ([Folder.Knows]).
 //
 // # What a caller owes
 //

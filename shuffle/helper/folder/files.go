@@ -21,7 +21,8 @@ const (
 // files are the operations on a folder's files. Tests stop before any of them.
 type files struct {
 	dir string
-	// before is called before each operation, with its name; an error stands for its failure. nil: nothing.
+	// before, if not nil, is called with an operation's name before the operation, which fails with the error that it
+	// returns.
 	before func(operation string) error
 }
 

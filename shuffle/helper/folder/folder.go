@@ -201,8 +201,7 @@ func (f *Folder) Identity() *seal.Identity { return f.key }
 
 func markName(task stream.Hash) string { return markPrefix + hex.EncodeToString(task[:]) }
 
-// Mark returns what the helper released last of a task, and whether it ever joined it. The zero mark stands for no
-// release.
+// Mark returns what the helper released last of a task, and whether it ever joined it. The zero mark means no release.
 func (f *Folder) Mark(task stream.Hash) (m split.HelperMark, joined bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -274,9 +273,9 @@ func (f *Folder) Join(task stream.Hash, process split.Instance) error {
 	return nil
 }
 
-// Release stores the signed Share of an attempt, in one step: it fails where the mark is of a later round, or of this
-// round and another attempt. It returns the mark that stands after it, which tells. Where it returns a mark, no crash
-// undoes that; where it returns an error, nothing is known, and it is called again before anything is sent.
+// Release stores the signed Share of an attempt, in one step: it does not change a mark of a later round, or of this
+// round and another attempt. It returns the mark in the folder afterwards, which shows whether the Share was stored,
+// and no crash undoes that mark. After an error nothing is known: call Release again before anything is sent.
 func (f *Folder) Release(x split.Attempt, signed []byte) (split.HelperMark, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

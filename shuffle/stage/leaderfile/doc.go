@@ -10,13 +10,14 @@
 // Every step reads the marks, asks split.LeaderMarks, writes and syncs, under an exclusive lock of the task's lock
 // file: processes of one stage share the folder. A file is written to a temporary one, synced, renamed, and the folder
 // is synced, so a crash leaves the old one or the new one. Files of an attempt bear its number and part of its hash, so
-// that marks name one file whatever a crash left beside it. A file that was damaged is an error and never a missing
-// one.
+// that marks name one file whatever a crash left beside it. A damaged file is an error, and is never taken for a
+// missing one.
 //
 // When an attempt dies its key is overwritten where it lies, and synced, before the marks forget it: with the next
 // attempt's release the share would be a second one. On disks that move what is overwritten (flash, copy on write) a
 // part of the key may stay in blocks that no file has.
 //
-// Nothing in the folder is about one user: a share with its floor is uniform to who does not know the helper's, and
-// with the helper's it is what the batch holds. The folder belongs to one machine. It must not be restored from a copy.
+// Nothing in the folder is about one user: a share with its floor is uniform to anyone who does not know the helper's
+// share, and both together are the content of the batch. The folder belongs to one machine. It must not be restored
+// from a copy.
 package leaderfile

@@ -127,7 +127,8 @@ func at(dir string) (*Folder, error) {
 
 func (f *Folder) named(name string) string { return filepath.Join(f.dir, name) }
 
-// guarded runs do under the lock of the list. Who holds a task's lock may ask for it, and not the other way round.
+// guarded runs do under the lock of the list. It may be called with a task's lock held; a task's lock must not be taken
+// in do.
 func (f *Folder) guarded(do func() error) error {
 	unlock, err := disk.Lock(f.named(rosterFile + lockSuffix))
 	if err != nil {
@@ -179,7 +180,7 @@ func (f *Folder) belongsTo(key ed25519.PublicKey) error {
 	return err
 }
 
-// list lists a task's marks, which stand.
+// list adds a task to the list of tasks. Its marks must be written already.
 func (f *Folder) list(task stream.Hash, own roster.ID) error {
 	return f.guarded(func() error {
 		r, err := f.roster()

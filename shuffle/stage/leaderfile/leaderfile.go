@@ -159,9 +159,9 @@ func (f *Folder) Drop(task stream.Hash, x split.Attempt) (ok bool, err error) {
 		func(split.LeaderMarks) (bool, error) { return true, f.overwrite(f.of(x, keySuffix)) })
 }
 
-// step makes one step on the marks for x: where ask allows it, it does what has to stand before them, and unless that
-// finds something else writes them.
-// Files that the new marks no longer name are removed afterwards, keys overwritten.
+// step makes one step on the marks for x. If ask allows it, step first does what must be durable before the new marks,
+// and then writes them, unless before returns false. Files that the new marks no longer name are removed afterwards,
+// and their keys overwritten.
 func (f *Folder) step(task stream.Hash, x split.Attempt, ask func(split.LeaderMarks) (split.LeaderMarks, bool),
 	before func(now split.LeaderMarks) (bool, error)) (ok bool, err error) {
 	err = f.locked(task, func() error {
@@ -190,8 +190,9 @@ func (f *Folder) step(task stream.Hash, x split.Attempt, ask func(split.LeaderMa
 	return ok, err
 }
 
-// sweep overwrites and removes the files of attempts that the marks do not name: those of an attempt before, and what a
-// crash left of one that was never marked. Such a share beside the batch of another attempt would be a second release.
+// sweep overwrites and removes the files of attempts that the marks do not name: files of an earlier attempt, and files
+// that a crash left of an attempt that was never marked. Such a share beside the batch of another attempt would be a
+// second release.
 func (f *Folder) sweep(task stream.Hash, m split.LeaderMarks) error {
 	kept := map[string]bool{}
 	for _, x := range []split.Attempt{m.Prepared, m.Released} {

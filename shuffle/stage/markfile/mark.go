@@ -12,8 +12,8 @@ import (
 // domain of the check sums.
 const domain = "panlearn claimed round v1\x00"
 
-// A mark is the content of one file: the round that was claimed, and who claimed it. The zero mark stands where there
-// is no file.
+// A mark is the content of one file: the round that was claimed, and who claimed it. The zero mark means that there is
+// no file.
 type mark struct {
 	round    stream.Round
 	instance [stream.InstanceSize]byte

@@ -62,7 +62,7 @@ type Agreement struct {
 type Phase struct {
 	Params    randomizer.Params
 	Reports   report.Config        // what is reported; its Score is for one goroutine
-	Rounds    uint32               // that one user answers
+	Rounds    uint32               // in which one user takes part
 	Guarantee accounting.Guarantee // of all of them together, for the phase's cohort
 }
 
@@ -301,7 +301,7 @@ func declaredStart(spec *task.Spec) []byte {
 	return hash[:]
 }
 
-// CheckDeclaration refuses a task whose declared part is not the one that the operator has at hand.
+// CheckDeclaration refuses a task if its declared part differs from the operator's own declaration.
 func (a *Agreement) CheckDeclaration(spec *task.Spec) error {
 	own, err := spec.Canonical()
 	if err != nil {

@@ -4,7 +4,7 @@
 //
 // What a caller owes, in this order:
 //
-//  1. [ReadTask], [Policy.CheckPin] and [Policy.CheckTask], once, with the Task as it stands on the broker.
+//  1. [ReadTask], [Policy.CheckPin] and [Policy.CheckTask], once, with the Task as it is on the broker.
 //  2. [Policy.AffordTotal] with [Agreement.Cost], before an event is charged, where the policy bounds all tasks
 //     together.
 //  3. [Agreement.CheckRound] and [Agreement.CheckOrder] for every announced round, before anybody joins it.

@@ -25,8 +25,8 @@ func (a *Agreement) Cost(times uint32, now time.Time) ledger.Charge {
 }
 
 // Epsilon returns the cost at Delta of so many participations of one event: the composition of as many rounds, or
-// interactive phases, each as costly as the costliest, since the party that announces rounds and answers for them
-// chooses which they are.
+// interactive phases, each as costly as the costliest, because the party that announces the rounds chooses which they
+// are.
 func (a *Agreement) Epsilon(times uint32) float64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -80,8 +80,8 @@ func (a *Agreement) limit() (epsilon float64, source string) {
 	return a.Task.Plan.EpsilonBudget, "the task's budget"
 }
 
-// AffordTotal returns nil if the policy's totals allow a task's charge beside those of other tasks in the period,
-// else the refusal. If the task has charged more before, that higher charge is checked.
+// AffordTotal returns nil if the policy's totals allow a task's charge beside the charges of other tasks in the period,
+// and otherwise the refusal. If the task has charged more before, that higher charge is checked.
 func (p Policy) AffordTotal(charges []ledger.Charge, c ledger.Charge, now time.Time) error {
 	if i := ledger.Index(charges, c.Task); i >= 0 {
 		c.Epsilon, c.Delta = max(c.Epsilon, charges[i].Epsilon), max(c.Delta, charges[i].Delta)

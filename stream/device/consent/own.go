@@ -226,7 +226,8 @@ const mostProx = 1 << 30
 // mostUnits bounds the units that are looked for.
 const mostUnits = 1 << 40
 
-// refuse refuses a silo whose trials no window has room for, and names the units, or the epsilon, that would do.
+// refuse refuses a silo with more trials than any window has room for. The error names the units, or the epsilon, that
+// would be accepted.
 func (s ownSilo) refuse() error {
 	limit, source := s.limit()
 	if s.Whole() {

@@ -29,8 +29,8 @@ const (
 type Policy struct {
 	// Tasks are the names of the tasks that the device takes part in; empty for every name.
 	Tasks []string
-	// TaskHashes are the task hashes that the device takes part in; empty for every one. A hash that stands here is
-	// pinned by the policy.
+	// TaskHashes are the task hashes that the device takes part in; empty for every one. The policy pins each of these
+	// hashes.
 	TaskHashes []Fingerprint
 
 	// MaxEpsilon bounds what one task may cost one user, in all rounds that an event of his joins, as the device
@@ -41,24 +41,24 @@ type Policy struct {
 	// takes the plan's.
 	MaxDelta float64
 	// MaxSiloEpsilon bounds what one task may cost all rows of a silo together, replaced by as many others, at the same
-	// delta: a silo draws more noise for that than its rows ask for one by one. A task of which no such bound is computed
-	// is refused. 0 is no bound.
+	// delta: a silo draws more noise for that than for its rows one by one. A task without a computed bound is refused. 0
+	// is no bound.
 	MaxSiloEpsilon float64
 	// MaxTotalEpsilon and MaxTotalDelta bound what all tasks of the ledger together may cost one user within Period,
 	// added up (basic composition, which holds for parameters chosen adaptively too); 0 is no bound. They need a
 	// ledger.
 	MaxTotalEpsilon float64
 	MaxTotalDelta   float64
-	// Period is the length of the window that the totals are taken over: any span of that length, not a calendar's. 0
-	// is for ever. Time is the device's clock, and a clock that is set back stands still to the ledger.
+	// Period is the length of the window that the totals are taken over: any span of that length, not a calendar's. 0 is
+	// for ever. Time is the device's clock; when that is set back, the ledger's time stops until the clock catches up.
 	Period time.Duration
 
 	// HonestFraction is the share of the users of a round whose noise the device relies on. A smaller share that
 	// the plan itself claims to need takes its place; unset is the plan's.
 	HonestFraction accounting.Fraction
-	// MaxRoundsPerUser bounds the rounds of one task that the device answers for one user. Unset sets no bound:
-	// the cost of all of them together has to be within MaxEpsilon, or the task's budget, in any case. 1 refuses
-	// interactive phases.
+	// MaxRoundsPerUser bounds the rounds of one task in which the device reports for one user. Unset sets no bound: the
+	// cost of all of them together has to be within MaxEpsilon, or the task's budget, in any case. 1 refuses interactive
+	// phases.
 	MaxRoundsPerUser *uint32
 	// MinCohort is the smallest minimum cohort of a round that is accepted.
 	MinCohort uint64
@@ -231,9 +231,9 @@ func (p Policy) WithOperators(spec *task.Spec) Policy {
 	return p
 }
 
-// CheckPin refuses a task whose hash is not the one that a store pins, and where none is pinned (nil) a task that the
-// policy does not vouch for, if ForbidFirstUse is set. It refuses a task of two operators that the policy does not vouch
-// for in any case: what a store pinned when it saw the task first was the learner's choice.
+// CheckPin refuses a task with another hash than the one that a store pins. If none is pinned (nil) and ForbidFirstUse
+// is set, it refuses a task that the policy does not vouch for. It always refuses a task of two operators that the
+// policy does not vouch for: the hash that a store pinned at first sight was the learner's choice.
 func (p Policy) CheckPin(t *wire.Task, hash stream.Hash, pinned *stream.Hash) error {
 	switch {
 	case pinned != nil && *pinned != hash:

@@ -63,9 +63,9 @@ func (a *Agreement) ReadRound(got stream.Message) (*wire.Round, stream.Hash, err
 	return &m, stream.HashOf(body), err
 }
 
-// ReadOpen verifies a record that holds an attempt at the round with this manifest, whose key is one that reports can
-// be sealed to, and returns the hash that tells it from others of its number: of its body, and where two operators name
-// an attempt by it of the record as it stands, with its signature.
+// ReadOpen verifies a record that holds an attempt at the round with this manifest, with a key that reports can be
+// sealed to. It returns the hash that distinguishes the attempt from others of its number: the hash of the body, or, in
+// a task of two operators, which name an attempt by it, of the whole record with its signature.
 func (a *Agreement) ReadOpen(got stream.Message, manifest stream.Hash) (*wire.Open, stream.Hash, error) {
 	var o wire.Open
 	body, err := a.verify(got, a.Task.StageKey, &o)
@@ -86,9 +86,9 @@ func (a *Agreement) ReadOpen(got stream.Message, manifest stream.Hash) (*wire.Op
 	return &o, stream.HashOf(body), err
 }
 
-// ReadJoin verifies a record that holds the helper's part of an attempt at the round with this manifest, whose key is
-// one that reports can be sealed to, and returns the hash of the record. A task of one operator names no helper's key,
-// so that it has none.
+// ReadJoin verifies a record that holds the helper's part of an attempt at the round with this manifest, with a key
+// that reports can be sealed to. It returns the hash of the record. A task of one operator names no helper's key, so
+// that it has none.
 func (a *Agreement) ReadJoin(got stream.Message, manifest stream.Hash) (*wire.Join, stream.Hash, error) {
 	var j wire.Join
 	if _, err := a.verify(got, a.Task.HelperKey, &j); err != nil {
@@ -105,7 +105,7 @@ func (a *Agreement) ReadJoin(got stream.Message, manifest stream.Hash) (*wire.Jo
 }
 
 // CheckPair refuses an Open and a Join, both read before, that are not the two parts of one attempt: the Join names
-// another Open than that of this hash, or both have one key.
+// another Open than the one with this hash, or both have one key.
 func CheckPair(o *wire.Open, hash stream.Hash, j *wire.Join) error {
 	switch {
 	case !bytes.Equal(j.OpenHash, hash[:]) || o.Round != j.Round || o.Attempt != j.Attempt:
@@ -117,7 +117,7 @@ func CheckPair(o *wire.Open, hash stream.Hash, j *wire.Join) error {
 	return nil
 }
 
-// ReadBeside verifies the Open that stands beside a Close, whichever its key is, and returns the hash of its body.
+// ReadBeside verifies the Open of a Close's attempt, whatever its key is, and returns the hash of its body.
 func (a *Agreement) ReadBeside(got stream.Message) (stream.Hash, error) {
 	body, err := a.verify(got, a.Task.StageKey, &wire.Open{})
 	return stream.HashOf(body), err

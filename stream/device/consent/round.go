@@ -42,10 +42,10 @@ func (a *Agreement) CheckRound(r *wire.Round, hash stream.Hash, known *stream.Ha
 	return err
 }
 
-// CheckOrder refuses a round that no honest learner announces after another: steps come one after the other, a void
-// round repeats its step, and in an interactive phase, where all rounds count, it does not. The frame of gradients
-// stays as it is, but in an adaptive phase, whose clips follow the stream: a device divides by the announced clip, so
-// that no frame changes what a round costs.
+// CheckOrder refuses a round that no honest learner announces after another: steps come one after the other. A void
+// round repeats its step, except in an interactive phase, where all rounds count. The frame of gradients stays the
+// same, except in an adaptive phase, where clips follow the stream: a device divides by the announced clip, so that no
+// frame changes what a round costs.
 func (a *Agreement) CheckOrder(old, r *wire.Round) error {
 	at, _ := manifest.PhaseOf(a.Task.Plan, old.Step)
 	least := old.Step

@@ -17,10 +17,10 @@ type Behind struct {
 	Standing, Taken uint64 // events by the ledger, and by the participations
 }
 
-// Behind compares the ledger with all participations of its state folder; own holds those of task, which this
-// process keeps open. A charge is durable before its participation is, so a ledger of the same age knows of at
-// least as many. Tasks that another process holds were compared when that process began, and a task whose charge
-// is marked Lost is charged for everything it may have cost.
+// Behind compares the ledger with all participations of its state folder; own holds the participations of task, which
+// this process keeps open. A charge is durable before its participation is, so a ledger of the same age knows of at
+// least as many. Tasks that another process holds were compared when that process began, and a task whose charge is
+// marked Lost is charged for everything it may have cost.
 func (l *Ledger) Behind(task stream.Task, own participation.Store) (behind []Behind, err error) {
 	dir := filepath.Dir(l.path)
 	paths, err := filepath.Glob(Path(dir, "*"))

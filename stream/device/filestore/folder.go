@@ -12,8 +12,8 @@ import (
 	"github.com/panlearn/panlearn/internal/disk"
 )
 
-// A folder is all that this package asks of a file system: one folder of small files. Tests have one that loses what
-// was not synced, and fails where they like.
+// A folder is all that this package needs of a file system: one folder of small files. Tests use one that loses
+// unsynced writes, and fails where they choose.
 type folder interface {
 	Names() ([]string, error)         // of its files
 	Create(name string) (file, error) // a new one, for reading and writing; an error where there is one

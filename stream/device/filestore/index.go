@@ -44,7 +44,7 @@ type index struct {
 	places  map[string]uint32      // of records by their encoding
 	blocks  map[uint32]*block      // with charged events
 	last    uint32                 // number of a block: all are above firstBlock
-	keys    map[keyID]*roundKey    // all that are not erased, and while a log is read, those of earlier rounds
+	keys    map[keyID]*roundKey    // keys that are not erased and, while a log is read, keys of earlier rounds
 	missing map[keyID]bool         // among keys: those without a file
 }
 
@@ -229,7 +229,7 @@ func (x *index) complete() error {
 	return nil
 }
 
-// open decrypts a block, whose bytes it overwrites, and hands over the records that stand for their events now.
+// open decrypts a block, overwriting its bytes, and calls each for every record that is still current for its event.
 func (x *index) open(b *block, data []byte, each func(participation.Record) error) error {
 	defer clear(data)
 	r := reader{data: data, all: data}

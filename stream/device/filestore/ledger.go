@@ -47,7 +47,7 @@ type Ledger struct {
 	clock    time.Time
 	accounts map[participation.Key][]ledger.Charge
 	base     int64 // size in bytes when it was last rewritten
-	failed   error // it answers nothing more
+	failed   error // set: every later call fails with it
 }
 
 var _ ledger.Ledger = (*Ledger)(nil)

@@ -15,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// A keyID names a key and its file: 16 random bytes, so that no name ever stands for two keys.
+// A keyID names a key and its file: 16 random bytes, so that no two keys have one name.
 type keyID [16]byte
 
 const keySuffix = ".key"

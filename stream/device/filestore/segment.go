@@ -26,9 +26,9 @@ const formatVersion = 1
 //	header   "panlearn", kind (15 bytes, zeros at its end), version (1 byte), id (8 random bytes), CRC-32C of these
 //	frames   mark (4 bytes), length of the payload, CRC-32C (4 bytes each, little endian), payload
 //
-// The CRC of a frame is over id, offset and length as 64-bit numbers, and payload: bytes of another file, or of
-// another place, are no frame. Only the last frame can be torn, by a process or machine that died in the middle of its
-// write, which nobody was told of: all before it were synced.
+// The CRC of a frame is over id, offset and length as 64-bit numbers, and payload: bytes of another file, or of another
+// place, are no frame. Only the last frame can be torn, by a process or machine that died in the middle of its write,
+// before the write was acknowledged: all earlier frames were synced.
 type segment struct {
 	file file
 	id   [8]byte
@@ -232,8 +232,8 @@ func (s *segment) sum(at int64, payload []byte) uint32 {
 	return crc32.Update(crc32.Checksum(b[:], castagnoli), castagnoli, payload)
 }
 
-// append writes a frame, whose payload begins at byte frameSize of frame. It is not synced. It returns where the
-// payload begins in the file.
+// append writes a frame without syncing it; the payload begins at byte frameSize of frame. It returns the payload's
+// offset in the file.
 func (s *segment) append(frame []byte) (at int64, err error) {
 	payload := frame[frameSize:]
 	if len(payload) > maxPayload {

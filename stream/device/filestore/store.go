@@ -2,25 +2,24 @@
 //
 // The participations of a task are a folder of mode 0700 that one process holds. Each change is one frame with a
 // checksum, written at once and synced before Write returns. A process or machine that dies in the middle of a write
-// leaves a torn frame at the end, which the next Open cuts off: nobody was told of it. Whole frames behind a damaged
-// one are an error. After a write or a sync that failed nobody knows what is stored, and the store answers nothing
-// more. When much of a log is out of date, what is still true is written into a new one, which takes the old one's
+// leaves a torn frame at the end, which the next Open cuts off: its write was never acknowledged. Whole frames after a
+// damaged one are an error. After a failed write or sync the content of the disk is unknown, and every later call
+// fails. When much of a log is out of date, what is still true is written into a new one, which takes the old one's
 // name and place at once.
 //
-// It holds which events took part, under keys that are hashes, and of events whose round is open the noisy counts that
-// a retry must send again. These are encrypted (AES-256-GCM) under a key of their round, which stands in a file of its
-// own. When no event of the round is charged any more the key is overwritten with zeros, synced, and removed, and in
-// memory it is cleared: what the log has of their counts cannot be read from then on.
+// It holds which events took part, under keys that are hashes, and, for events of open rounds, the noisy counts that a
+// retry must send again. These are encrypted (AES-256-GCM) under a key of their round, kept in a file of its own. When
+// no event of the round is charged any more the key is overwritten with zeros, synced, and removed, and in memory it is
+// cleared: what the log has of their counts cannot be read from then on.
 //
 // What overwriting cannot promise: a solid-state disk writes elsewhere and keeps the old 32 bytes until it cleans up;
 // so do file systems that copy on write (Btrfs, ZFS, APFS), their snapshots, journals of data, and backups, all out of
-// a program's reach. Where that matters the folder belongs on an encrypted disk and in no snapshot. Memory that held a
-// key or counts may have been swapped out, and what the cipher made of the key goes when the garbage collector reuses
-// it.
+// a program's reach. Where that matters keep the folder on an encrypted disk and out of snapshots. Memory that held a
+// key or counts may have been swapped out, and the cipher's key schedule stays in memory until the garbage collector
+// reuses it.
 //
 // The folder belongs to the device. It must not be restored from a backup: an older copy has forgotten who took part
-// since. A disk that loses the last frame after it said that it was synced, or that makes it unreadable, cannot be
-// told from a torn write.
+// since. A last frame that the disk loses after it reported it as synced, or makes unreadable, looks like a torn write.
 //
 // What a caller owes:
 //

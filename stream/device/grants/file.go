@@ -44,9 +44,9 @@ var errDamaged = errors.New("damaged: these people may have their token, and thi
 var errOther = errors.New("was written by another version of panlearn: use that one, and change nothing in it; " +
 	"docs/how-to/upgrades.md has the way back")
 
-// A FileStore is a Store in a file that one process holds. Each Write is appended and synced. It holds about 450 bytes a
-// person in memory. What can be told from the file and from the issuer's list together is whose token a token is: it
-// belongs on the device.
+// A FileStore is a Store in a file that one process holds. Each Write is appended and synced. It holds about 450 bytes
+// a person in memory. The file and the issuer's list together reveal to whom each token belongs: keep the file on the
+// device.
 type FileStore struct {
 	MemoryStore
 	file   *os.File

@@ -1,8 +1,8 @@
-// Package grants keeps and gets the tokens of those who report in a task that asks for them: a [Store] of what was
-// drawn and what the issuer signed, and [Source]s that ask it.
+// Package grants gets and keeps the tokens of people who report in a task with tokens: a [Store] of draws and the
+// issuer's signatures, and [Source]s that ask the issuer.
 //
-// It promises that an issuer is asked for one message of a person, over crashes and lost answers: what the message
-// follows from is durable before it leaves. The store is never put back from an older copy.
+// It promises that an issuer sees one message for each person, over crashes and lost replies: the draws that determine
+// the message are durable before it leaves. The store must never be restored from an older copy.
 package grants
 
 import (
@@ -15,7 +15,7 @@ import (
 
 // An Ask is a message to the issuer for one person.
 type Ask struct {
-	Person  string // as a gateway names the person; empty where a login tells who asks
+	Person  string // as a gateway names the person; empty if the login identifies the person
 	Message []byte // grant.RequestSize bytes
 }
 
@@ -26,16 +26,16 @@ type Answer struct {
 	Nobody    bool   // no person has the name that a gateway asked with
 }
 
-// A Source asks an issuer. It returns an answer for each message, or an error where none was answered.
+// A Source asks an issuer. It returns an answer for each message, or an error if the issuer answered none.
 type Source interface {
 	Sign(ctx context.Context, asks []Ask) ([]Answer, error)
 }
 
-// A Personal is a Source of one person, the one who is logged in, whatever name it is asked with. A device asks it when
-// it agreed to the task, and not when an event comes.
+// A Personal is a Source of one person, who is logged in, whatever name a request has. A device asks it when it has
+// agreed to the task, and not when an event comes.
 type Personal interface {
 	Source
-	// OnePerson does nothing: it tells this Source from others.
+	// OnePerson does nothing: it marks a Source as Personal.
 	OnePerson()
 }
 
@@ -51,13 +51,11 @@ type Grant struct {
 type Store interface {
 	// Look returns what is known of each key, in order.
 	Look(keys []participation.Key) ([]Grant, error)
-	// Write makes grants durable before it returns. Of a write that fails or is torn by a crash the first grants may
-	// stand.
+	// Write makes grants durable before it returns. A write that fails or is torn by a crash may leave the first grants.
 	Write(all []Grant) error
 }
 
-// A MemoryStore is a Store that a process loses with its memory: for simulations, and for gateways whose people never
-// come again.
+// A MemoryStore is a Store in memory alone: for simulations, and for gateways to which nobody comes twice.
 type MemoryStore struct {
 	mu  sync.Mutex
 	all map[participation.Key]Grant // guarded by mu

@@ -23,7 +23,7 @@ func client(c *http.Client) *http.Client {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// A Login is the Personal of one person's device, which asks the issuer behind the application's login.
+// A Login is the Personal of one person's device. It asks the issuer with the application's login.
 type Login struct {
 	URL string // of the issuer's grant
 	// Authorize adds the person's login to a request: a cookie, or a token. Nil: nothing is added.
@@ -63,7 +63,7 @@ func (l Login) Sign(ctx context.Context, asks []Ask) ([]Answer, error) {
 }
 
 // A Gateway is the Source of a gateway, which asks for the people that it names, under a token of its own. A name that
-// is no UTF-8, which JSON cannot carry, is nobody's.
+// is no UTF-8, which JSON cannot carry, gets no token.
 type Gateway struct {
 	URL    string // of the issuer's grants
 	Token  string

@@ -33,7 +33,7 @@ type answer struct {
 	// false: this request's event is not as declared, and counts as the zero vector; nil: it counts as nothing, since the
 	// key was known, or the task is refused
 	Fits *bool `json:"fits,omitempty"`
-	// events of this request beyond those of a person that a report is about: in none
+	// events of this request beyond the number that a person's report covers: in no report
 	Surplus int `json:"surplus,omitempty"`
 }
 

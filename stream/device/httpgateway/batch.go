@@ -153,7 +153,7 @@ func trimmed(part []byte) []byte {
 	return part
 }
 
-// A question asks for the outcomes of keys. They stand in no URL, which logs keep.
+// A question requests the outcomes of keys. Keys are in no URL, because logs keep URLs.
 type question struct {
 	Keys []string `json:"keys"`
 }
@@ -170,7 +170,7 @@ type outcomeAnswers struct {
 	Answers []outcomeAnswer `json:"answers"`
 }
 
-// postOutcomes answers how far the events of keys are, or waits for their outcomes.
+// postOutcomes returns how far the events of keys are, or waits for their outcomes.
 func (g *Gateway) postOutcomes(w http.ResponseWriter, r *http.Request) {
 	asked, ok := g.begin(w, r, "application/json")
 	if !ok {

@@ -12,8 +12,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device"
 )
 
-// A poster whose key can be read takes part, so what else is wrong with a body makes its event invalid, and is
-// told locally.
+// A poster with a readable key takes part: any other error in a body makes its event invalid, and goes to the local
+// log.
 var (
 	errNoKey = fmt.Errorf("the body has no member key at the top level of a JSON object, a string of 1 to %d bytes "+
 		"without half a surrogate pair", device.MaxKey)
@@ -134,7 +134,7 @@ func readRequest(in io.Reader, most int64) (*body, error) {
 	return b, nil
 }
 
-// parseEvent finds the event in a body of at most so many bytes whose key was read. Errors never quote it.
+// parseEvent finds the event in a body of at most so many bytes, after its key was read. Errors never quote it.
 func parseEvent(body []byte, most int64) ([]byte, error) {
 	if body == nil || int64(len(body)) > most {
 		return nil, errLarge
@@ -167,7 +167,8 @@ func parseEvent(body []byte, most int64) ([]byte, error) {
 	return event, nil
 }
 
-// parsePerson splits the body of a person whose key was read. Where it is none, its only event is none.
+// parsePerson splits a person's body into events, after its key was read. A body that cannot be split gives one invalid
+// event.
 func parsePerson(key string, body []byte) (events []device.Event) {
 	var r personRequest
 	err := errLarge

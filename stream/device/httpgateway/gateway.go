@@ -35,8 +35,8 @@ type Config struct {
 	// bytes of a request that are held, or as many as the declared events of a person may have; the event of a larger one
 	// is invalid, as is one larger than its declared shape. Default defaultMaxBody
 	MaxBody int64
-	// MaxWaiting bounds the events without an outcome: those that wait for a round, and those of a round that is
-	// not closed. If a round takes more than that from this gateway, it does not fill. Default DefaultMaxWaiting.
+	// MaxWaiting bounds the events without an outcome, which wait for a round or are in a round that is not closed. A
+	// round that needs more events than that from this gateway does not fill. Default DefaultMaxWaiting.
 	MaxWaiting int
 
 	Logger *slog.Logger // default: none
@@ -152,9 +152,9 @@ func (g *Gateway) shape() device.Shape {
 	return g.known
 }
 
-// take hands an event to the device when it is due, unless one of that key is under way, whose answer is then this one's
-// too. The device may have no room for it yet: it waits here, and counts. first reports whether no event of the key was
-// known before.
+// take hands an event to the device when it is due, unless an event of the same key is under way; then both get one
+// answer. If the device has no room for it yet, it waits here, and counts. first reports whether no event of the key
+// was known before.
 func (g *Gateway) take(p posting) (taken *pending, first bool, err error) {
 	taken, first, err = g.enter(p)
 	if first {

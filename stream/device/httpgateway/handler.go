@@ -72,15 +72,15 @@ func getOpenAPI(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(openAPI)
 }
 
-// A wish holds what a request asks for beside its body.
+// A wish holds a request's options beside its body.
 type wish struct {
 	begun   time.Time
 	wait    time.Duration
 	outcome bool // it waits for outcomes, not for participation alone
 }
 
-// begin checks a request whose body is of a kind, and waits until the task is agreed to. If it returns false, it has
-// answered. The answer may be written for as long as the request waits.
+// begin checks a request with a body of the given kind, and waits until the task is agreed to. If it returns false, it
+// has written the response. It extends the deadline for writing a response by the time that the request may wait.
 func (g *Gateway) begin(w http.ResponseWriter, r *http.Request, kind string) (wish, bool) {
 	asked, named, err := patience(r)
 	if err != nil {

@@ -33,7 +33,8 @@ func (g *Gateway) posting(b *body, begun time.Time) (p posting, err error) {
 	return p, err
 }
 
-// answer returns the answer for a posting, with what only the first of its key is told: of a later one nothing is sent.
+// answer returns the answer for a posting. Only the first posting of a key gets the details of its event, because a
+// later one is not sent.
 func (p posting) answer(s standing, first bool) answer {
 	a := answer{standing: s}
 	if first {

@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/stream/grant"
 )
 
-// A taskAnswer tells an application the parts of the task that it has to know.
+// A taskAnswer holds the parts of the task that an application needs.
 type taskAnswer struct {
 	Task     string `json:"task"`
 	TaskHash string `json:"task_hash"`
@@ -16,17 +16,17 @@ type taskAnswer struct {
 	Columns   []string `json:"columns"`
 	Dimension int      `json:"dimension"` // 0 where Columns are named
 	Label     string   `json:"label"`     // member of the label
-	Unit      string   `json:"unit"`      // what is protected: event, or user, whose events are posted together
+	Unit      string   `json:"unit"`      // what is protected: event, or user, with events posted together
 	Items     int      `json:"items"`     // events of a user that enter a report; 1 where it is about an event
 	Epsilon   float64  `json:"epsilon"`   // what the task costs one user, as the client computed it
 	Delta     float64  `json:"delta"`
 	// Issuer is the key id in hexadecimal of who gives a token to each person, without which a report does not count;
 	// absent where reports have none.
 	Issuer string  `json:"issuer_key_id,omitempty"`
-	Honest float64 `json:"honest_fraction"` // share of every cohort whose noise epsilon relies upon
+	Honest float64 `json:"honest_fraction"` // share of every cohort on whose noise epsilon relies
 }
 
-// getTask answers with the shape of events and their cost.
+// getTask writes the shape of events and their cost.
 func (g *Gateway) getTask(w http.ResponseWriter, r *http.Request) {
 	agreement := g.ready(r.Context(), w, readyWait)
 	if agreement == nil {

@@ -63,7 +63,7 @@ func addUp(a, b float64) float64 {
 	return math.Nextafter(a+b, math.Inf(1))
 }
 
-// OfUser returns the charges that one user may have to bear: its own, and those of Everyone that nobody is named for.
+// OfUser returns the charges that one user may have to bear: the user's own, and the anonymous charges of Everyone.
 func OfUser(own, everyone []Charge) []Charge {
 	out := slices.Clone(own)
 	for _, c := range everyone {
@@ -97,7 +97,7 @@ func Index(charges []Charge, task stream.Hash) int {
 	return slices.IndexFunc(charges, func(c Charge) bool { return c.Task == task })
 }
 
-// Add adds a charge of n events to an account; fresh of them did not take part before, and at most most can stand.
+// Add adds a charge of n events to an account; fresh of them did not take part before, and at most most can be open.
 func Add(charges []Charge, c Charge, n, fresh, most uint64) []Charge {
 	i := Index(charges, c.Task)
 	if i < 0 {

@@ -34,7 +34,7 @@ type Ledger interface {
 	// Accounts yields all accounts, Everyone first. Nothing is written while it runs.
 	Accounts() iter.Seq2[Account, error]
 
-	// Clock returns the largest time that the ledger was told; zero where there is none yet.
+	// Clock returns the latest time that the ledger was given; zero if there is none yet.
 	Clock() (time.Time, error)
 }
 

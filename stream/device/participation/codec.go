@@ -10,8 +10,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// version is the first byte of every record, and sharedVersion that of a charged one whose counts are shared between
-// two operators.
+// version is the first byte of every record, except that of a charged one with counts shared between two operators,
+// which is sharedVersion.
 const (
 	version       = 1
 	sharedVersion = 2

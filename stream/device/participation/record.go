@@ -32,8 +32,8 @@ func (s State) String() string {
 	return stateNames[s]
 }
 
-// An Attempt is one opening of a round. After the broker lost an Open, the stage uses its number again: that is
-// another attempt, with another key, and its Open tells the two apart. Attempts are compared whole.
+// An Attempt is one opening of a round. After the broker lost an Open, the stage uses its number again: that is another
+// attempt, with another key and another Open. Attempts are compared whole.
 type Attempt struct {
 	Number stream.Attempt
 	Open   stream.Hash // of the body of its Open; under trust split of the signed Open
@@ -89,14 +89,14 @@ func (d Draw) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "participation.Draw{r
 //	                │  ▲  │ ──Decide──▶ Unknown   (also Abandon)
 //	        Sending └──┘  └──Decide──▶ Uncounted ──Join──▶ Charged, with a new draw
 //
-// In an interactive phase the same events answer every round: there Counted and Unknown may Join the next round of the
-// same phase, each with a draw of its own, at later steps only and Most times in all. They never join another phase.
-// What the state says then is of all rounds of the phase: Counted if one of them counted it, else Unknown if one is in
+// In an interactive phase the same events take part in every round: there Counted and Unknown may Join the next round
+// of the same phase, each with a draw of its own, at later steps only and Most times in all. They never join another
+// phase. The state then covers all rounds of the phase: Counted if one of them counted it, else Unknown if one is in
 // doubt.
 //
-// An event whose draw is final is never Uncounted. Another is only if every publish that was made for it in the round
-// was refused, or acknowledged with a sequence above the cutoff of the attempt that closed, to which it went. All else
-// leaves it charged:
+// An event whose draw is final is never Uncounted. Any other is Uncounted only if every publish that was made for it in
+// the round was refused, or acknowledged with a sequence above the cutoff of the attempt that closed, to which it went.
+// All else leaves it charged:
 //
 //   - A publish without an answer may be stored, and a retry's answer says nothing about it: the broker forgets
 //     message ids after its duplicate window.
@@ -105,7 +105,7 @@ func (d Draw) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "participation.Draw{r
 //   - A void batch charges everybody.
 //
 // Under trust split only what was sent to the attempt that closed matters: no other attempt at the round is ever
-// released, nor can be, and its key opens nothing of this one. An event that was sent to others alone is Uncounted.
+// released, nor can be, and its key opens nothing of this one. An event that was sent only to others is Uncounted.
 //
 // Each publish has an answer of its own. That it was refused is as credible as that it has a sequence: both are the
 // broker's word, and a broker that lies wins nothing by either, because another round is charged beside this one
@@ -248,7 +248,7 @@ func (p *Record) send(attempt Attempt) *Send {
 // A Closed is a verified Close.
 type Closed struct {
 	Round    stream.Round
-	Attempt  Attempt // its Open as it stands beside the Close
+	Attempt  Attempt // its Open, as read beside the Close
 	Manifest stream.Hash
 	Cutoff   uint64 // highest sequence that the stage opened
 	Void     bool
@@ -299,7 +299,7 @@ func (p *Record) Abandon() {
 	}
 }
 
-// settle records the outcome of the last round, beside those of the earlier rounds of the phase.
+// settle records the outcome of the last round, together with the outcomes of the phase's earlier rounds.
 func (p *Record) settle(s State) {
 	switch {
 	case p.Before == Counted, p.Before == Unknown && s == Uncounted:

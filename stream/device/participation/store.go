@@ -19,9 +19,9 @@ type Pin struct {
 	// are 0 and nil where users report for themselves.
 	Units  uint64
 	Trials []uint64
-	// People lists by name the people of an organisation whose reports are about people in one round each: the
-	// first Units of them are the first block, and so on. Nobody is in another block than here, and a person who
-	// is not listed is in none.
+	// People lists by name the people of an organisation that takes part with each person in one round: the first Units of
+	// them are the first block, and so on. Nobody is in another block than here, and a person who is not listed is in
+	// none.
 	People []Key
 }
 
@@ -57,8 +57,8 @@ type Store interface {
 	Write(Change) error
 }
 
-// A MemoryStore is a Store that a process loses with its memory: for simulations, tests, and live streams whose events
-// never come twice. It may be handed to a second client after the first has ended.
+// A MemoryStore is a Store in memory alone: for simulations, tests, and live streams in which no event comes twice. A
+// second client may use it after the first has ended.
 type MemoryStore struct {
 	mu     sync.Mutex
 	pin    *Pin

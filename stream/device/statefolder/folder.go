@@ -13,7 +13,7 @@ import (
 type Config struct {
 	Dir    string // made where it is not there; only its user may read it
 	Task   stream.Task
-	Policy consent.Policy // whose totals the ledger is for
+	Policy consent.Policy // the ledger is kept for its totals
 	// Ledger holds what users spent, where this process has it open already for another task of Dir; nil: it is opened.
 	Ledger *filestore.Ledger
 	// Marks is a folder of this machine's, outside of Dir, that remembers how far state folders were written; see

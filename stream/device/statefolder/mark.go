@@ -34,7 +34,7 @@ func MarksFolder() string {
 	return filepath.Join(base, "panlearn", "devices")
 }
 
-// A marked store tells the machine's mark how far it is written. The mark follows what is durable, and is not synced
+// A marked store notes in the machine's mark how far it is written. The mark follows what is durable, and is not synced
 // itself: a machine that loses power may have an older one, which refuses nothing.
 type marked struct {
 	*filestore.Store

@@ -29,7 +29,7 @@ const MaxBatch = 256
 // An Outcome names what became of a request, for metrics.
 type Outcome string
 
-// Outcomes of requests. No other ones are told.
+// Outcomes of requests: all that is counted.
 const (
 	Issued  Outcome = "issued"
 	Again   Outcome = "again"   // the same message of the same person
@@ -48,12 +48,12 @@ type Config struct {
 	Key   *Key
 	List  *List
 	Login Login
-	// Proxy decides who may ask with a header of a login: who carries its token, or this machine. Nil: everybody, as a JWT says
-	// itself who made it.
+	// Proxy decides who may send requests with a header of a login: proxies with its token, or this machine. Nil:
+	// everybody, because a JWT proves who made it.
 	Proxy *httpaccess.Access
 	// Gateways may have tokens signed for people whom they name. Nil: nobody may.
 	Gateways *httpaccess.Access
-	Origins  []string // of pages that may ask, beside the service's own
+	Origins  []string // of pages that may send requests, beside the service's own
 	Observe  func(Outcome)
 	Logger   *slog.Logger // nil: none
 }
@@ -114,7 +114,7 @@ func (h *Handler) preflight(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuse tells a caller why it gets nothing.
+// refuse writes the reason why a caller gets no token.
 func (h *Handler) refuse(w http.ResponseWriter, o Outcome, status int, why string) {
 	observe.Tell(h.Observe, o)
 	http.Error(w, why, status)

@@ -37,8 +37,8 @@ type Key struct {
 	people []byte // key of the hashes of people
 }
 
-// who returns the hash that stands for a person, whom two texts name that differ in nothing but how Unicode composes
-// their characters (NFC and NFD).
+// who returns the hash of a person's name. Two texts that differ only in how Unicode composes their characters (NFC and
+// NFD) name one person.
 func (k *Key) who(person string) [sha256.Size]byte {
 	mac := hmac.New(sha256.New, k.people)
 	mac.Write(norm.NFC.AppendString(nil, person))
@@ -64,8 +64,8 @@ func newKey(task stream.Task, private *rsa.PrivateKey) (*Key, error) {
 }
 
 // CreateKey makes a key for a task in a new file of mode 0600, and beside it the mark of a list that is empty. It
-// refuses a file that is there, and a mark that says that people have their token: of a key that is away, whose list
-// could then be an older copy.
+// refuses a file that exists, and a mark by which people have their tokens: that mark belongs to a missing key, whose
+// list could then be an older copy.
 func CreateKey(path string, task stream.Task) (*Key, error) {
 	private, err := rsa.GenerateKey(rand.Reader, 8*grant.SignatureSize)
 	if err != nil {

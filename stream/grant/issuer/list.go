@@ -55,15 +55,15 @@ type List struct {
 	known   map[[sha256.Size]byte]entry // guarded by mu
 	waiting *group                      // guarded by mu: of the next sync; nil: none
 	syncing bool                        // guarded by mu: somebody is in syncAll, who alone uses the fields below
-	failed  error                       // guarded by mu: it answers nothing more
+	failed  error                       // guarded by mu; set: every later call fails
 
 	file   *os.File
 	stored uint64 // people in it
 }
 
 // OpenList opens the list of a key in a folder, or makes an empty one where the mark says that nothing was signed.
-// keyPath is the key's file, beside which the mark stands. One process holds the mark: two lists of one key would each
-// let a person have a token.
+// keyPath is the key's file; the mark is beside it. One process holds the mark: two lists of one key would each let a
+// person have a token.
 func OpenList(dir, keyPath string, key *Key) (*List, error) {
 	if err := disk.MakeFolder(dir); err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (l *List) Len() int {
 	return len(l.known)
 }
 
-// Err returns why the list answers nothing more, or nil.
+// Err returns the error that made the list unusable, or nil.
 func (l *List) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

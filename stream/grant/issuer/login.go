@@ -23,8 +23,8 @@ func isPerson(name string) bool {
 		!strings.ContainsFunc(name, unicode.IsControl)
 }
 
-// A Login names the person who makes a request: always by the same text. The error is told to the caller, and
-// quotes nothing of the request.
+// A Login names the person who makes a request: always by the same text. The error is sent to the caller, and must not
+// quote the request.
 type Login func(*http.Request) (person string, err error)
 
 var errNobody = errors.New("nobody is logged in")
@@ -47,7 +47,8 @@ func HeaderLogin(header string) Login {
 type JWTConfig struct {
 	// KeyFile has the login's public key in PEM: RSA, of an elliptic curve, or Ed25519.
 	KeyFile string
-	// Issuer and Audience have to stand in iss and aud: a token that the login made for another service names nobody here.
+	// Issuer and Audience must be the values of iss and aud: a token that the login made for another service names nobody
+	// here.
 	Issuer, Audience string
 }
 

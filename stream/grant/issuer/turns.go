@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A device asks once, and again after waits that double to a minute where it hears nothing: some 15 times in window.
-// More than mostAsked of one person are of a device that is broken, or of somebody who has the issuer work.
+// A device sends a request once, and again after waits that double up to a minute if it gets no reply: some 15 times in
+// window. More than mostAsked for one person come from a broken device, or from somebody who wants to load the issuer.
 const (
 	window    = 10 * time.Minute
 	mostAsked = 60

@@ -161,7 +161,7 @@ func (e *Server) Shutdown() {
 var ErrLatched = errors.New("the embedded broker cannot write, and refuses writes until it is started again")
 
 // Failed returns an ErrLatched with its cause once the server could not write a stream, or has disabled JetStream; nil
-// while it works. It asks nats-server for its health, which costs a look at each stream.
+// while it works. It uses nats-server's health check, which looks at each stream.
 func (e *Server) Failed() error {
 	if !e.server.Running() {
 		return nil // it was shut down

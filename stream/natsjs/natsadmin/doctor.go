@@ -126,9 +126,9 @@ const skewed = 2 * time.Second
 
 const clockMatters = "set the clocks of both with NTP: deadlines, certificates and the windows of devices' ledgers go by them"
 
-// clock compares our clock with the server's. Where the server says its time, the answer was made between request and
-// arrival, so that the difference is known to half of that. Where these credentials may not ask, the newest record is
-// no older than the server's clock, which shows a clock of ours that is behind, and no other.
+// clock compares our clock with the server's. If the reply has the server's time, it was made between request and
+// arrival, so that the difference is known to half of that span. If these credentials may not request it, the time of
+// the newest record, which is at most the server's, shows whether our clock is behind, but not whether it is ahead.
 func (e *examination) clock(ctx context.Context) {
 	now := e.expect.Clock
 	if now == nil {
@@ -140,7 +140,7 @@ func (e *examination) clock(ctx context.Context) {
 	if err == nil && !info.TimeStamp.IsZero() {
 		uncertain := (took + 1) / 2
 		ahead := sent.Add(took / 2).Sub(info.TimeStamp)
-		// A client of a cluster asks through its own server; the one that leads the stream answers.
+		// In a cluster the request goes through the client's server, and the stream's leader replies.
 		if ahead.Abs()-uncertain > skewed {
 			e.find("clock", Warning, "ours is %v ahead of the server's, give or take %v: %s", ahead.Round(time.Millisecond),
 				uncertain.Round(time.Millisecond), clockMatters)

@@ -10,15 +10,15 @@ import (
 
 const renew = `docs/how-to/runbook.md, "a certificate ends"`
 
-// certificate is one whose end is known.
+// certificate is a certificate with its expiry.
 type certificate struct {
 	whose string
 	end   time.Time
 	fix   string
 }
 
-// certificates looks at when they end, of each server of the addresses. A connection that stands outlives them; the
-// next one fails.
+// certificates checks when the certificates of each server address expire. An open connection outlives its certificate;
+// the next one fails.
 func (e *examination) certificates(ctx context.Context) {
 	ends, err := e.Certificates().Expiry()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // A reservation holds what the server sets aside for a task when its streams are made.
 type reservation struct {
 	streams      int
-	file, memory int64 // bytes of an account without tiers: those of every copy
+	file, memory int64 // bytes of an account without tiers, summed over all copies
 	largest      map[jetstream.StorageType]int64
 	unbounded    int // streams without a limit of bytes
 	ackPending   int
@@ -79,8 +79,9 @@ func (r reservation) lacks(info *jetstream.AccountInfo, replicas int) (lacks []s
 	return lacks
 }
 
-// account looks at what JetStream lets the account keep, and whether one more task fits: by its limits, and by a
-// stream that is made as the reports' would be, written to and deleted, since what the server has left nobody may ask.
+// account checks how much JetStream lets the account store, and whether one more task fits: by the account's limits,
+// and by a stream that is made as the reports' would be, written to and deleted, because no role may request the
+// server's free space.
 func (e *examination) account(ctx context.Context) {
 	var info *jetstream.AccountInfo
 	err := e.Admin().Call(ctx, apiAccountInfo, func(ctx context.Context) (err error) {

@@ -76,7 +76,7 @@ func (e *examination) streams(ctx context.Context) {
 	e.trouble(ctx, seen)
 }
 
-// unseen is for roles that may not ask for settings: that the streams answer has to do.
+// unseen serves roles that may not read settings: it only checks that the streams reply.
 func (e *examination) unseen(ctx context.Context, o Options) {
 	if err := Present(ctx, e.Conn, e.task); err != nil {
 		e.find("streams", Failure, "%v", err)

@@ -46,8 +46,8 @@ const (
 )
 
 // writes finds a stream whose store keeps a write error: nats-server then refuses every write to it until it is
-// restarted, room or not. What changes nothing shows it: the deletion of a message that no stream has, or a purge of a
-// subject that nobody uses.
+// restarted, room or not. A write without effect shows it: the deletion of a message that no stream has, or a purge of
+// a subject that nobody uses.
 func (e *examination) writes(ctx context.Context, have map[stream.Stream]*jetstream.StreamInfo) {
 	tried := 0
 	refused := func(name string, err error) {

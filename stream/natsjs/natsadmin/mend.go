@@ -68,8 +68,8 @@ var records = []stream.Stream{stream.Rounds, stream.Attempts, stream.Batches}
 func lost(gone []string) error { return fmt.Errorf("%s: %w", strings.Join(gone, ", "), errLost) }
 
 // lostOf reports whether a task has begun, and returns errLost if it has and a stream of its records is gone. The first
-// record of Attempts is the stage's identity: a stage puts it as soon as that stream stands, also where a learner that
-// provisions died before it made the next one. It alone decides no round, so it is no sign that the task has begun.
+// record of Attempts is the stage's identity: a stage puts it as soon as that stream exists, even if a learner that
+// provisions died before it made the next stream. It decides no round, so it is no sign that the task has begun.
 func lostOf(ctx context.Context, c *natsjs.Conn, task stream.Task) (begun bool, err error) {
 	var gone []string
 	for _, s := range records {

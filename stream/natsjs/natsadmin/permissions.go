@@ -17,7 +17,7 @@ import (
 // A Role names the purpose of credentials.
 type Role string
 
-// The roles that a broker tells apart.
+// The roles that have permissions of their own at the broker.
 const (
 	Admin     Role = "admin"
 	Learner   Role = "learner"
@@ -180,7 +180,7 @@ func beyond(role Role, have []string) (extra []string) {
 	return extra
 }
 
-// probeAPI asks whether we may make a call of JetStream's API, on a stream that is not there. nil: we may.
+// probeAPI tries a call of JetStream's API on a stream that does not exist. It returns nil if we may make the call.
 func probeAPI(ctx context.Context, c *natsjs.Conn, subject string, body any) error {
 	var answer struct{}
 	err := c.Admin().Request(ctx, subject, body, &answer)
@@ -197,8 +197,8 @@ const probeStream = "PANLEARN_probe"
 // streamMismatch is the server's code for a message that expects another stream than the one that listens.
 const streamMismatch = 10060
 
-// probe asks whether we may publish on a subject that a stream listens on, and stores nothing: the message expects
-// another stream, so the one that is there refuses it. nil: we may.
+// probe tries to publish on a stream's subject, and stores nothing: the message expects another stream, so the stream
+// refuses it. It returns nil if we may publish.
 func probe(ctx context.Context, c *natsjs.Conn, subject string) error {
 	if err := forbidden(ctx, c, subject); err != nil {
 		return err

@@ -44,8 +44,8 @@ func Provision(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options)
 	return nil
 }
 
-// maxDeaf bounds the number of times, some 15 seconds in all, that provisioning may find that nobody hears it: a
-// server that starts takes connections before JetStream listens, but an account without JetStream's API stays as it
+// maxDeaf bounds the number of times, some 15 seconds in all, that provisioning may find no listener for its requests:
+// a server that starts takes connections before JetStream listens, but an account without JetStream's API stays as it
 // is.
 const maxDeaf = 12
 
@@ -144,7 +144,7 @@ func Remove(ctx context.Context, c *natsjs.Conn, task stream.Task) (removed []st
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return nil, fmt.Errorf("remove: %w", err)
 	}
-	// The stream of rounds goes last: while it stands, whether the task has ended can still be seen.
+	// The stream of rounds goes last: while it exists, one can still see whether the task has ended.
 	for _, s := range slices.Backward(possible()) {
 		name := task.Name(s)
 		wait := func(err error) bool { return natsjs.Leaderless(err) && !errors.Is(err, nats.ErrNoResponders) }

@@ -15,11 +15,11 @@ import (
 	"github.com/panlearn/panlearn/stream/retention"
 )
 
-// Records implement retention.Broker with an administrator's credentials; others are told natsjs.ErrDenied.
+// Records implements retention.Broker with an administrator's credentials; with others it returns natsjs.ErrDenied.
 //
-// Messages are deleted one by one, by sequence, and not purged: who may purge a task's reports may purge every stream,
-// for the broker's permissions do not tell streams of one name pattern apart, so the streams of records refuse to be
-// purged.
+// Messages are deleted one by one, by sequence, and not purged: a role that may purge a task's reports may purge every
+// stream, because the broker's permissions do not distinguish streams of one name pattern; so the streams of records
+// refuse to be purged.
 type Records struct{ Conn *natsjs.Conn }
 
 var _ retention.Broker = Records{}

@@ -41,7 +41,7 @@ func rollback(ctx context.Context, c *natsjs.Conn, task stream.Task, mark string
 				gone = append(gone, name)
 			}
 		} else if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, natsjs.ErrDenied) {
-			// who may not ask has made nothing
+			// a role that may not ask has made nothing
 			err = nil
 		}
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 // Defaults of Options.
 const (
 	DefaultReportBytes   = 256 << 20
-	MostReportBytes      = 1 << 30 // of a stream in files whose size follows from its reports
+	MostReportBytes      = 1 << 30 // of a stream in files, sized by its reports
 	defaultMaxAge        = 24 * time.Hour
 	defaultAckWait       = 5 * time.Second
 	defaultMaxAckPending = 4096

@@ -27,7 +27,7 @@ type Report struct {
 // ReportHead is the number of bytes of a Report before its data.
 const ReportHead = 1 + 8 + 8 + 16
 
-// A Place is the body of a POST of a request for places, whose bytes go to the stage as they are.
+// A Place is the body of a POST of a request for places. The stage gets the request's bytes unchanged.
 //
 //	version   1 byte, 1
 //	round     8 bytes

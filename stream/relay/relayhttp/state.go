@@ -36,8 +36,8 @@ type State struct {
 	Open      Mark // newest attempt at the newest round, or at the round that was asked for
 	Claim     Mark
 	Close     Mark
-	// Join is of the attempt of Open, in a task of two operators: both are shown together, once both stand. Elsewhere it
-	// is none.
+	// Join is of the attempt of Open, in a task of two operators: both are shown together, once both exist. Otherwise it
+	// is the zero Mark.
 	Join Mark
 
 	LeaseTime time.Time // zero: not told
