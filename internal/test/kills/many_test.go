@@ -256,7 +256,7 @@ func (c *crowd) learner(args ...string) ([]byte, error) {
 	return exec.CommandContext(procs.Within(c.t, patience), programs.Learner, args...).CombinedOutput()
 }
 
-// A listing is what a process says of one task.
+// A listing describes one task as a process shows it.
 type listing struct{ Task, State, Line string }
 
 // settled reports whether a publisher has settled all rows. A task whose file is away for a moment is ended, too.
