@@ -23,15 +23,20 @@ type rounds struct {
 	poll     time.Duration // Settings.Poll
 
 	known   roundTable
-	endedAt time.Time // when the End was read; zero: the task goes on
-	looked  time.Time // when a newer round was looked for last
-	learned uint64    // new records, read or received with a wake
-	unsure  bool      // a record may have been written, or lost, without a wake
+	endedAt time.Time    // when the End was read; zero: the task goes on
+	last    stream.Round // of the End
+	looked  time.Time    // when a newer round was looked for last
+	learned uint64       // new records, read or received with a wake
+	unsure  bool         // a record may have been written, or lost, without a wake
 	back    setback
 }
 
 // over reports whether the task has ended.
 func (r *rounds) over() bool { return !r.endedAt.IsZero() }
+
+// givenUp reports whether the End gave a round up: no batch of it is applied, also if there is one, and it never closes
+// (docs/reference/protocol.md, rule 12).
+func (r *rounds) givenUp(one *round) bool { return r.over() && one.number > r.last }
 
 // joinable reports whether the newest round takes events of this client.
 func (r *rounds) joinable() bool { return !r.over() && r.known.newest.joinable() }
@@ -186,8 +191,11 @@ func (r *rounds) begin(one *round) {
 }
 
 // takeClose takes up the outcome of a round. If it decides about events of this client, the Open of the attempt is
-// needed too, and takeClose returns false while that cannot be read.
+// needed too, and takeClose returns false while that cannot be read. It takes no Close of a round that was given up.
 func (r *rounds) takeClose(one *round, c *wire.Close) bool {
+	if r.givenUp(one) {
+		return false
+	}
 	closed := participation.Closed{Round: one.number, Manifest: one.manifest, Void: c.Void}
 	if len(one.bundles) > 0 {
 		got := r.do(effect{call: readBeside, number: one.number, close: c})
@@ -206,7 +214,12 @@ func (r *rounds) takeClose(one *round, c *wire.Close) bool {
 
 // takeEnd takes up that the task has ended.
 func (r *rounds) takeEnd(end *wire.End) {
-	r.endedAt = r.now()
+	r.endedAt, r.last = r.now(), stream.Round(end.LastRound)
+	for _, one := range r.known.sorted() {
+		if r.givenUp(one) {
+			one.closing = nil
+		}
+	}
 	r.learned++
 	r.log.Info("the task has ended", "last_round", end.LastRound, "reason", end.Reason)
 	r.do(effect{call: tellEnd})
@@ -253,6 +266,9 @@ func (r *rounds) hearClaim(one *round) {
 // hearClose remembers the Close of a round that events of this client are in, until the Open beside it is read: by each
 // device of the round, at a time of its own within spread.
 func (r *rounds) hearClose(one *round, c *wire.Close, spread time.Duration) {
+	if r.givenUp(one) {
+		return
+	}
 	if c.Void || len(one.bundles) == 0 || r.contract.agreement.HasOperators() { // its Open has not to be read
 		r.takeClose(one, c)
 		return

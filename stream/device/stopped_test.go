@@ -74,6 +74,43 @@ func TestTheTaskWasEndedBefore(t *testing.T) {
 	})
 }
 
+// TestCloseOfARoundGivenUp checks that a Close counts nobody if the End that gave its round up was read before: the
+// learner applies no batch of it.
+func TestCloseOfARoundGivenUp(t *testing.T) {
+	for _, first := range []string{"End", "Close"} {
+		t.Run(first, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				w := newWorld(t, plan{rounds: 2, cohort: 4})
+				hash := w.announce(ctx, 1)
+				w.open(ctx, 1, 1, hash)
+				c := w.client(w.config(participation.NewMemoryStore()))
+				ended := make(chan device.Outcome)
+				go func() {
+					o, err := c.Publish(ctx, participation.EventKey("a"), example(1))
+					must(t, err)
+					ended <- o
+				}()
+				for w.reports(1, 1) == 0 {
+					time.Sleep(100 * time.Millisecond)
+				}
+				want := participation.Counted
+				if first == "End" {
+					want = participation.Unknown
+					w.end(ctx, 0)
+					time.Sleep(10 * time.Second)
+				}
+				w.close(ctx, participation.Closed{Round: 1, Attempt: nth(1), Manifest: hash, Cutoff: 1 << 40})
+				if o := <-ended; o.State != want {
+					t.Errorf("%v, want %v", o, want)
+				}
+				must(t, c.Close())
+			})
+		})
+	}
+}
+
 // A broker at a distance stores at once, and its answer is on its way for a while.
 type distant struct{ stream.Transport }
 

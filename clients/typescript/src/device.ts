@@ -144,6 +144,7 @@ export class Device {
   private round: Round | null = null
   private endedAt = 0
   private ended = false
+  private lastRound = 0n // of the End: a later round was given up, and never closes
   private tick = leastTick
   private measured = -1 // phase
   private beatAt = 0
@@ -505,7 +506,7 @@ export class Device {
     if (latest.end.sequence === 0n || this.ended) return
     const record = await this.transport.record('end')
     if (record === null) return
-    await readEnd(this.agreement, record.data)
+    this.lastRound = await readEnd(this.agreement, record.data)
     this.ended = true
     this.endedAt = Date.now()
   }
@@ -761,6 +762,7 @@ export class Device {
       const isNewest = this.state === null || this.state.round.round === BigInt(round)
       const closed = this.state !== null && this.state.close.round === BigInt(round) && this.state.close.sequence > 0n
       if (isNewest && !closed && !this.ended) continue
+      if (this.ended && BigInt(round) > this.lastRound) continue
       const judge = this.judging.get(round) ?? { at: 0, pause: 500 }
       this.judging.set(round, judge)
       if (performance.now() < judge.at) continue

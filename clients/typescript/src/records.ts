@@ -49,8 +49,9 @@ export async function readClose(of: Of, record: Bytes, round: bigint, attempt: b
   return got
 }
 
-/** Reads the End of the task. */
-export async function readEnd(of: Of, record: Bytes): Promise<void> {
+/** Reads the End of the task, and returns its last round. */
+export async function readEnd(of: Of, record: Bytes): Promise<bigint> {
   const { body } = await verify(Kind.end, of.task.learnerKey, record)
   want(equal(body.taskHash, of.hash), 'S11')
+  return body.lastRound
 }
