@@ -43,7 +43,7 @@ func opened(t *testing.T, dir string) *Folder {
 	return f
 }
 
-// attempt returns an attempt of a round, told from another by a byte.
+// attempt returns an attempt of a round, which differs from others in a byte.
 func attempt(round uint64, which byte) split.Attempt {
 	return split.Attempt{Task: task, Round: round, Number: 1, Open: split.Hash{which}, Join: split.Hash{2}}
 }
