@@ -10,8 +10,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// TestTrouble: of a minute of failures twice a second two are told, of a lost connection none, and the end where there
-// was a beginning.
+// TestTrouble: of a minute of failures twice a second two are logged, of a lost connection none, and an end only after
+// a beginning.
 func TestTrouble(t *testing.T) {
 	var row stream.Trouble
 	now := time.Unix(1, 0)
@@ -35,8 +35,8 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// TestTroubles: a call that works ends its own series alone, the newest failure tells the cause, and calls fail
-// since the first one that is not over.
+// TestTroubles: a call that works ends its own series alone, the cause is the newest failure's, and calls fail since
+// the first one that is not over.
 func TestTroubles(t *testing.T) {
 	var all stream.Troubles
 	at := func(s int64) time.Time { return time.Unix(s, 0) }

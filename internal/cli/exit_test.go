@@ -99,7 +99,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestMeant: a word that is nearly a command asks for it, one that is not asks for none.
+// TestMeant: a word that is nearly a command gets it as a suggestion, another word gets none.
 func TestMeant(t *testing.T) {
 	for args, want := range map[string]string{
 		"rn":           "learner: unknown command \"rn\" for \"learner\": did you mean run?\n",
@@ -115,7 +115,8 @@ func TestMeant(t *testing.T) {
 	}
 }
 
-// TestTaskFileWithoutFlag: a task file that is given as an argument asks for its flag, where the command has one.
+// TestTaskFileWithoutFlag: the error about a task file that is given as an argument names its flag, if the command has
+// one.
 func TestTaskFileWithoutFlag(t *testing.T) {
 	root := program(func(*cobra.Command) error { return nil })
 	plan := &cobra.Command{Use: "plan", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return nil }}

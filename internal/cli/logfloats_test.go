@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestLogFloats: six digits of every number in a log, text or JSON; those of an epsilon or a delta are a bound.
+// TestLogFloats: six digits of every number in a log, text or JSON; an epsilon or a delta is rounded to a bound.
 func TestLogFloats(t *testing.T) {
 	for format, want := range map[string]string{
 		"text": "loss=0.490714 epsilon_spent=0.986941 delta=1.00001e-06 whole=3 group.x=0.333333",

@@ -190,7 +190,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// tell tells a progress everything, from several goroutines.
+// tell calls every method of a progress, from several goroutines.
 func tell(r *Rounds, rounds int) {
 	r.resumed(service.Progress{Rounds: uint64(rounds), EpsilonBudget: 1})
 	var all sync.WaitGroup
@@ -237,7 +237,7 @@ func TestNoProgressOffTerminals(t *testing.T) {
 	}
 }
 
-// TestProgressDoesNotBlock: a bar that is drawn all the time asks for the line while the learner sets the bar.
+// TestProgressDoesNotBlock: a bar that is drawn all the time reads the line while the learner sets the bar.
 func TestProgressDoesNotBlock(t *testing.T) {
 	refresh, done := make(chan any), make(chan struct{})
 	r := &Rounds{out: io.Discard}

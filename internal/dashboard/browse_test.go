@@ -286,7 +286,7 @@ func (v *tab) accessible(axe []byte, width int64, dark bool) {
 	}
 }
 
-// pictures writes those of docs/.
+// pictures writes the pictures of docs/.
 func (b browser) pictures(t *testing.T) {
 	picture := func(name string, dark bool, width, height int64, play func(*scene)) {
 		b.test(t, name, play, func(v *tab) {

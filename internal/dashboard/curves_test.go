@@ -212,7 +212,7 @@ func TestModelIsToBeHad(t *testing.T) {
 				t.Errorf("%s, ended %t: %d, %v, %.20q", file, ended, r.Code, r.Header(), r.Body)
 			}
 		}
-		var s model.Snapshot // without a declaration, which model.Parse wants
+		var s model.Snapshot // without a declaration, which model.Parse needs
 		if err := json.Unmarshal(get(t, h, "/model.json").Body.Bytes(), &s); err != nil || s.Round != 40 {
 			t.Errorf("%v, of round %d", err, s.Round)
 		}

@@ -240,7 +240,7 @@ func (s *served) learnNow(rounds int) {
 	}
 }
 
-// TestEventsEndWithTheServer: an open page is told how the learner ended, and the server stops at once.
+// TestEventsEndWithTheServer: an open page shows how the learner ended, and the server stops at once.
 func TestEventsEndWithTheServer(t *testing.T) {
 	serving(t, Options{}, func(s *served) {
 		s.learnNow(3)

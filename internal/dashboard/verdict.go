@@ -86,7 +86,7 @@ func (st *state) judge(now time.Time) Verdict {
 		return Verdict{Level: Wrong, Title: "The broker cannot be reached.", Section: sectionKill,
 			Detail: fmt.Sprintf("There is no connection %s. Nothing is lost: the learner tries again until it is back.",
 				since(st.brokerLost)),
-			Do: "Start the NATS server, or ask learner doctor what stands between them."}
+			Do: "Start the NATS server, or ask learner doctor what keeps them apart."}
 	case st.trouble != "":
 		return brokerFails("the learner", "learner", st.trouble, "It has failed "+since(st.troubled)+".")
 	case st.workless(now) && (s.silence != "" || s.status.Trouble == ""):
@@ -115,7 +115,7 @@ func (st *state) judge(now time.Time) Verdict {
 	case !s.here(st.announced.round) && now.Sub(st.announced.at) >= unopened:
 		return Verdict{Level: warn, Title: fmt.Sprintf("No shuffle stage has opened round %d.", st.announced.round),
 			Section: sectionAlerts,
-			Detail:  fmt.Sprintf("The round stands announced %s.", since(st.announced.at)),
+			Detail:  fmt.Sprintf("The round has waited %s.", since(st.announced.at)),
 			Do:      "Start ingest shuffle with the identity of this task, or see in its log why it does not open the round."}
 	case st.ahead.Abs() > clockOff:
 		return clockVerdict("learner", "deadlines on this page are", st.ahead)
@@ -253,7 +253,7 @@ func (st *state) collecting(now time.Time) Verdict {
 		return Verdict{Level: Info, Title: fmt.Sprintf("Round %d waits for reports.", round), Section: sectionAlerts,
 			Detail: fmt.Sprintf("%s %s Nobody has joined since %s.", fill, enough(s.Users, s.Minimum, s.Deadline, now),
 				clock(st.stage.grew, now)),
-			Do: "See that publishers run, that their policies allow this task, and what their logs say: a broker whose disk is full may refuse reports alone, and then nobody else hears of it." + st.task.once()}
+			Do: "See that publishers run, that their policies allow this task, and what their logs say: a broker whose disk is full may refuse only reports, and then nobody else sees it." + st.task.once()}
 	}
 	v := st.learning()
 	v.Detail = fmt.Sprintf("Round %s: %s %s", st.roundOf(), fill, enough(s.Users, s.Minimum, s.Deadline, now))

@@ -339,7 +339,7 @@ var situations = map[string]struct {
 	"the budget refuses a round": {func(w *scene) {
 		w.learn(6)
 		w.Stop(Stop{How: Refused, Refused: Refusal{Round: 7, Spent: 0.99431, Total: 1.20001, Budget: 1}})
-		w.Stop(Stop{How: Interrupted}) // the first one stands
+		w.Stop(Stop{How: Interrupted}) // the first one is kept
 	}, warn, []string{
 		"budget refused round 7: the task has ended", "Epsilon 0.995 of 1 is spent", "it would be 1.21", "The model stands"},
 		sectionBudget},

@@ -10,7 +10,7 @@ import (
 )
 
 // TestRevokedDespiteACrash: what fails after a user was recorded as revoked, or with another key, is signed by the next
-// Claims of a new process; before it no credentials stand that nobody recorded.
+// Claims of a new process; before that there are no unrecorded credentials.
 func TestRevokedDespiteACrash(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "site")
 	now := time.Now()

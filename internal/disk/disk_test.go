@@ -88,7 +88,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestFull tells a full disk, however deep in an error, from a broken one.
+// TestFull: a full disk, however deep in an error, is distinguished from a broken one.
 func TestFull(t *testing.T) {
 	for _, no := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
 		if !Full(fmt.Errorf("write: %w", &os.PathError{Op: "write", Path: "x", Err: no})) {

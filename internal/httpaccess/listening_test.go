@@ -26,7 +26,7 @@ func site(t *testing.T) string {
 	return dir
 }
 
-// TestWhereAnInterfaceListens: what other machines reach wants TLS and a token.
+// TestWhereAnInterfaceListens: an interface that other machines reach needs TLS and a token.
 func TestWhereAnInterfaceListens(t *testing.T) {
 	access, err := Token("token-of-the-site")
 	must(t, err)

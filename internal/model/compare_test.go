@@ -36,7 +36,7 @@ func predictor(t *testing.T, model, label string, theta ...float64) Predictor {
 	return p
 }
 
-// TestCompareByHand: differences equal those of the two evaluations, on the rows that fit both, and intervals
+// TestCompareByHand: differences equal the differences of the two evaluations, on the rows that fit both, and intervals
 // are around them.
 func TestCompareByHand(t *testing.T) {
 	const label = "min: -10, max: 10, scale: raw"

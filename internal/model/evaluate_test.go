@@ -302,8 +302,8 @@ type unlisted struct{ convex.Loss }
 
 func (unlisted) Name() string { return "unlisted" }
 
-// TestBestConstantIsSearched: of a loss for whose best constant there is no formula, it is searched among the labels;
-// with four of five labels equal, that of the Huber loss is near these, and not the mean.
+// TestBestConstantIsSearched: the best constant of a loss without a formula for it is searched among the labels; with
+// four of five labels equal, the Huber loss's is near these, and not the mean.
 func TestBestConstantIsSearched(t *testing.T) {
 	spec := parsed(t, lossFile+"model: {radius: 5, loss: huber, width: 0.5}\nlabel: {column: y, min: -3, max: 9, scale: raw}\n")
 	_, p := released(t, spec, 0, 0)

@@ -253,7 +253,7 @@ func (e *explainer) read(o ExplainOptions) error {
 	case e.n == 0:
 		return fmt.Errorf("no example fits the task's declaration (%d rows do not)", e.invalid)
 	case o.Line > 0 && e.event == nil:
-		return fmt.Errorf("line %d: no event stands there", o.Line)
+		return fmt.Errorf("line %d: there is no event", o.Line)
 	}
 	return nil
 }

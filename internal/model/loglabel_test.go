@@ -9,8 +9,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// TestErrorsOfLogLabels: predictions and errors of a label of scale log are in its units, those of the best constant
-// too; the score is the logarithm.
+// TestErrorsOfLogLabels: predictions and errors of a label of scale log are in its units, also the best constant's; the
+// score is the logarithm.
 func TestErrorsOfLogLabels(t *testing.T) {
 	spec := parsed(t, `{version: 1, name: prices, events: {format: csv, header: true},
   features: {columns: [{column: x, kind: numeric, min: 0, max: 1, scale: unit}]},

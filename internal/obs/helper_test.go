@@ -13,7 +13,8 @@ import (
 	"github.com/panlearn/panlearn/shuffle/split"
 )
 
-// TestHelper: what a helper does is counted, and what it is at stands in its status; neither says anything of a user.
+// TestHelper: a helper's actions are counted, and its status has its current state; neither reveals anything about a
+// user.
 func TestHelper(t *testing.T) {
 	at := time.Unix(1893553445, 0)
 	get := func() helper.Status {

@@ -117,8 +117,7 @@ func life(l *pipeListener, first, drip string, reads bool) (answer string, d tim
 	return got.String(), d
 }
 
-// TestSlowClients: whatever a client does slowly, or not at all, the server lets go of it, and answers others
-// meanwhile.
+// TestSlowClients: whatever a client does slowly, or not at all, the server drops it, and serves others meanwhile.
 func TestSlowClients(t *testing.T) {
 	get := "GET /metrics HTTP/1.1\r\nHost: a\r\n"
 	for name, c := range map[string]struct {

@@ -351,8 +351,8 @@ func TestDivergenceIsExposed(t *testing.T) {
 	}
 }
 
-// TestSlowRoundNamesItself: the histograms of rounds carry the number of a round as exemplar, where a scraper asks for
-// the format that has them, and no other label.
+// TestSlowRoundNamesItself: the histograms of rounds carry the number of a round as exemplar, if a scraper requests the
+// format that has them, and no other label.
 func TestSlowRoundNamesItself(t *testing.T) {
 	r := prometheus.NewRegistry()
 	o, err := NewStage(r, "churn")

@@ -50,7 +50,7 @@ func TestCommitsAreTimed(t *testing.T) {
 	})
 }
 
-// TestLastCommit: the time of loading, then that of the newest round.
+// TestLastCommit: the time of loading, then the newest round's.
 func TestLastCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, m := newLearner(t)

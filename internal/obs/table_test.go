@@ -134,8 +134,8 @@ func ours(t *testing.T, r role) (families []family) {
 
 var descName = regexp.MustCompile(`fqName: "([^"]*)"`)
 
-// unit returns the unit of a metric. Prometheus wants base units, which the name ends with; the units of
-// other names are listed here.
+// unit returns the unit of a metric. Prometheus requires base units, which the name ends with; the units of other names
+// are listed here.
 func unit(name string) string {
 	suffix := func(s string) bool { return strings.HasSuffix(name, s) }
 	switch {
@@ -220,8 +220,8 @@ func TestMetricsTable(t *testing.T) {
 	golden.Section(t, metricsPage, tableBegin, b.String()+"\n", tableEnd)
 }
 
-// TestMetricsAreWellNamed: what the linter of Prometheus asks for (help, base units, _total for counters and for
-// nothing else), and what we ask for beyond.
+// TestMetricsAreWellNamed: the rules of Prometheus's linter (help, base units, _total for counters and for nothing
+// else), and our own.
 func TestMetricsAreWellNamed(t *testing.T) {
 	// A label outside of this list has to be thought about: its values must be few, and none may be a user's choice.
 	known := []string{"task", "outcome", "reason", "call", "stretch", "bound", "which", "server"}

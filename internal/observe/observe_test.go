@@ -11,7 +11,7 @@ type observer struct {
 	Not func()
 }
 
-// TestAll checks that each observer is told what it has a func for, in order, and that nobody's funcs are passed over.
+// TestAll checks that each observer's funcs are called, in order, and that none is left out.
 func TestAll(t *testing.T) {
 	var told []any
 	say := func(who string) func(string) { return func(what string) { told = append(told, who, what) } }

@@ -14,8 +14,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task/source"
 )
 
-// TestFollow: each row is scored by the model that stood before its round, as far as it is kept: not those of the first
-// look, those of a round whose models are not kept by an older one, those after a rollback by the model that was
+// TestFollow: each row is scored by the model that was current before its round, as far as it is kept: not those of the
+// first look, those of a round whose models are not kept by an older one, those after a rollback by the model that was
 // released again; rows that do not fit take their users' places.
 func TestFollow(t *testing.T) {
 	spec := runtest.Parsed(t, runtest.Words)

@@ -153,8 +153,8 @@ func TestBaselinesOfBlocks(t *testing.T) {
 	}
 }
 
-// Rows in an order are told of as what becomes of them: the seed mixes users' rows; a silo takes its own in turn, or
-// all at once. What epsilon protects is said in words.
+// The texts about rows in an order: the seed mixes users' rows; a silo takes its own in turn, or all at once. What
+// epsilon protects is said in words.
 func TestSimulateSaysWhatItDoesAndProtects(t *testing.T) {
 	rows, err := os.ReadFile(wards(t))
 	if err != nil {

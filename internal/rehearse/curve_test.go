@@ -24,7 +24,7 @@ privacy: {epsilon: 1, delta: 1e-6}
 schedule: {users: 600, algorithm: psgd}
 `
 
-// Curves are drawn of what the loss asks for, and end at the score of the run.
+// Curves show the loss's measure, and end at the score of the run.
 func TestCurveShowsTheMeasureOfTheLoss(t *testing.T) {
 	var rows strings.Builder
 	for i := range 600 {

@@ -7,8 +7,8 @@ import (
 	"github.com/panlearn/panlearn/learner/method"
 )
 
-// TestDivergedIsSaid: models that are worse than the best constant are told of in words, with what helps, and so is a
-// real run's silence.
+// TestDivergedIsSaid: models worse than the best constant are reported in words, with advice, and so is a real run's
+// silence.
 func TestDivergedIsSaid(t *testing.T) {
 	of := func(loss float64, says bool) Outcome {
 		return Outcome{TrainLoss: loss, Progressive: &method.Validation{Diverges: says}}

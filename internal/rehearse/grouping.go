@@ -53,7 +53,7 @@ func Group(job run.Job, rows *Rows, split string, progress io.Writer) (g Groups,
 		fmt.Fprintf(progress, "%s of the %d rows to train on; %s\n", count(job, len(units)), len(rows.Train), counts.Left())
 		if need := manifest.Users(job.Plan) + manifest.Spare(job.Plan); uint64(len(units)) < need &&
 			!manifest.Endless(job.Plan) {
-			return g, fmt.Errorf("--data %s: its rows are of %d users, the plan wants %d: --set schedule.users=%d",
+			return g, fmt.Errorf("--data %s: its rows are of %d users, the plan needs %d: --set schedule.users=%d",
 				rows.data.Path, len(units), need, len(units))
 		}
 		return g, nil

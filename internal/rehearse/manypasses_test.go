@@ -8,9 +8,9 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// TestManyPassesAreOffered: a plan tells what many passes would give, with less noise a round, where the task may have
-// them, and warns of few users; a task without end, under a pan trust, of a proved plan or in many passes hears nothing
-// of them.
+// TestManyPassesAreOffered: a plan reports what many passes would give, with less noise a round, where the task may
+// have them, and warns of few users; a task without end, under a pan trust, of a proved plan or in many passes does not
+// mention them.
 func TestManyPassesAreOffered(t *testing.T) {
 	const file = `
 version: 1

@@ -95,7 +95,7 @@ func TestShuffledRowsAreScored(t *testing.T) {
 	}
 }
 
-// TestAlarmsOfRuns: the line over all seeds tells the mean of their alarms.
+// TestAlarmsOfRuns: the line over all seeds has the mean of their alarms.
 func TestAlarmsOfRuns(t *testing.T) {
 	loss := 0.5
 	run := func(alarms ...uint64) Outcome {

@@ -57,7 +57,7 @@ func Load(c Config, data Data, progress io.Writer) (*Rehearsal, error) {
 	switch {
 	case endless:
 	case rows < need:
-		return nil, fmt.Errorf("--data %s has %d rows to train on, the plan wants %d users: --set schedule.users=%d",
+		return nil, fmt.Errorf("--data %s has %d rows to train on, the plan needs %d users: --set schedule.users=%d",
 			data.Path, rows, need, rows)
 	case rows > need:
 		fmt.Fprintf(progress, "%s wants %d users: %d of the %d rows to train on take no part in a run\n", r.spec.Name,

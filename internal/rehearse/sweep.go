@@ -37,7 +37,7 @@ type SweepConfig struct {
 // Sweep measures on the synthetic population of the task's dimension and loss.
 func Sweep(ctx context.Context, job run.Job, c SweepConfig) (SweepReport, error) {
 	if c.Repeats < 2 {
-		return SweepReport{}, fmt.Errorf("--seeds %d: a sweep wants at least 2", c.Repeats)
+		return SweepReport{}, fmt.Errorf("--seeds %d: a sweep needs at least 2", c.Repeats)
 	}
 	if job.Problem.Continuous != "" {
 		return SweepReport{},

@@ -60,8 +60,8 @@ func rareJob(t *testing.T, epsilon float64, users int) (run.Job, error) {
 }
 
 // TestWeightsFindRareClasses: where a class is one row in 271 and has a weight of 200, its rows are found as a fit
-// without noise and clipping finds them, within ten points, and both classes are told apart: the mean of what is found
-// of each, a half for a constant, is within fifteen.
+// without noise and clipping finds them, within ten points, and both classes are distinguished: the mean of what is
+// found of each, a half for a constant, is within fifteen.
 func TestWeightsFindRareClasses(t *testing.T) {
 	const users = 60000
 	train, test := rareRows(t, 1, users), rareRows(t, 2, users)

@@ -148,7 +148,7 @@ func TestStreamsAreMadeAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var empty book // of a learner on whose broker nothing tells any more that the task has begun
+	var empty book // of a learner on a broker without any record that the task has begun
 	streams.Administers = true
 	defer run.KeepProvisioned(ctx, admin, task, streams, slog.New(slog.NewTextHandler(&empty, nil)))()
 	for end := time.Now().Add(5 * time.Second); !empty.has(task.Name(stream.Rounds)) && time.Now().Before(end); {

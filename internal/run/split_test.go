@@ -16,8 +16,8 @@ import (
 )
 
 // TestSplitIsPlanned: tasks of two operators are planned in one pass, in many, without an end, of organisations and of
-// people; each is one that devices would take as it stands once it names its operators, and its bundles fit a server as
-// it comes.
+// people; devices would take each unchanged once it names its operators, and its bundles fit a server with default
+// limits.
 func TestSplitIsPlanned(t *testing.T) {
 	for name, sets := range map[string][]string{
 		"practical":   nil,

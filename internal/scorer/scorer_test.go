@@ -348,8 +348,8 @@ func TestNewDeclarationIsSaid(t *testing.T) {
 	}
 }
 
-// TestSourceWithoutAModelIsAskedAgain: a scorer starts before a learner does, is not ready, answers for that task that it
-// is too early and for the others as ever, and serves the learner's model once it has one.
+// TestSourceWithoutAModelIsAskedAgain: a scorer starts before a learner does, is not ready, replies for that task that
+// it is too early and for the others as ever, and serves the learner's model once it has one.
 func TestSourceWithoutAModelIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late, other := &shelf{err: fmt.Errorf("%w: refused", ErrNotYet)}, shelf{doc: snapshot(t, vectors, 1, 1, 2, 3, 0.5)}

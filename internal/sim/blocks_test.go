@@ -108,8 +108,8 @@ func TestReportsOfBlocksHaveTheNoiseThatTheySay(t *testing.T) {
 	}
 }
 
-// Phases of one stint have the same users, and those after it others; where a stint is of several rounds, any of
-// its users may be those of a round.
+// Phases of one stint have the same users, later phases others; if a stint has several rounds, any of its users may be
+// in a round.
 func TestStintsHaveTheirUsers(t *testing.T) {
 	plan := &wire.Plan{Phases: []*wire.Phase{{Users: 20, Rounds: 1, Cohort: 20, RoundsPerUser: 1}, {Users: 20, Rounds: 5,
 		Cohort: 20, RoundsPerUser: 5, Again: true},

@@ -78,8 +78,8 @@ func multiplier(epsilon, delta float64) float64 {
 	return low
 }
 
-// gaussianRisk returns the risk that a plan would have with Gaussian noise of the least level: 2/(m mu) in
-// every coordinate, mu divided by the root of the rounds that a user answers, once for each share of noise.
+// gaussianRisk returns the risk that a plan would have with Gaussian noise of the least level: 2/(m mu) in every
+// coordinate, mu divided by the root of the number of rounds a user, once for each share of noise.
 func gaussianRisk(t *testing.T, p planning.Problem, plan *wire.Plan, copies float64) (mean float64) {
 	t.Helper()
 	const repeats = 400
@@ -129,7 +129,7 @@ func TestPrivacyIsPaidAtTheRightRate(t *testing.T) {
 			continue
 		}
 		users := uint64(2000)
-		if m.Interactive { // each of whom answers several times
+		if m.Interactive { // each of whom takes part several times
 			users = 1000
 		}
 		for _, c := range trusts {

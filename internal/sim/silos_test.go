@@ -73,8 +73,8 @@ func TestSilosHaveEveryRowOnce(t *testing.T) {
 	}
 }
 
-// In one pass a row is in one block at most, those of one silo come in its order as long as it fills one, and silos
-// take turns; many passes have one block of all rows of a silo.
+// In one pass a row is in one block at most, a silo's blocks come in its order as long as it fills one, and silos take
+// turns; many passes have one block of all rows of a silo.
 func TestBlocksOfSilos(t *testing.T) {
 	rows, _ := numbered(103)
 	silos := [][]convex.Example{rows[:25], rows[25:50], rows[50:53], rows[53:]}

@@ -6,8 +6,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestRoundsInWords: looks are told apart from rounds of gradients, and the users of these from the smallest to the
-// largest cohort.
+// TestRoundsInWords: looks are distinguished from rounds of gradients, and the users of these range from the smallest
+// to the largest cohort.
 func TestRoundsInWords(t *testing.T) {
 	look := &wire.Phase{Statistic: wire.Statistic_STATISTIC_MOMENTS, Users: 40, Rounds: 1, Cohort: 40, RoundsPerUser: 1}
 	gradients := func(users, rounds, cohort uint64, answers uint32) *wire.Phase {

@@ -24,8 +24,8 @@
 // # Refusals
 //
 // Run ends with an error that wraps folder.ErrOlder where the folder is not as this identity left it: files of
-// different times, a Join of a task that the folder never joined, or a Share with the identity's own signature that
-// stands above the mark. A restart does not help; the task needs a new identity.
+// different times, a Join of a task that the folder never joined, or a Share above the mark with the identity's own
+// signature. A restart does not help; the task needs a new identity.
 //
 // # What a caller owes
 //

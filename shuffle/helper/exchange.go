@@ -172,8 +172,8 @@ func (h *Helper) release(share split.Share, reply func([]byte)) {
 	h.commit()
 }
 
-// commit asks the folder to mark the release that waits, if there is one. Until the folder answers nothing is sent, and
-// it is asked again at each turn of Run and at each finish. h.mu is held.
+// commit asks the folder to mark the release that waits, if there is one. Until the folder has marked it nothing is
+// sent, and commit is tried again at each turn of Run and at each finish. h.mu is held.
 func (h *Helper) commit() {
 	c := h.closing
 	if c == nil || h.stopped != nil {

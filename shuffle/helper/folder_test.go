@@ -53,9 +53,9 @@ func copyFolder(t *testing.T, dir string) (restore func()) {
 	}
 }
 
-// TestCopiedMachine: of a disk that was copied nobody can tell which is the original. The process that sees a Join of its
-// own key that no process of its folder put stops, and tells the other one, which stops as well: neither releases anything
-// from then on.
+// TestCopiedMachine: nothing distinguishes a copied disk from the original. A process that sees a Join of its own key
+// that no process of its folder put stops, and makes the other one stop as well: neither releases anything from then
+// on.
 func TestCopiedMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 3, 3)
@@ -113,7 +113,7 @@ func TestRestoredFolder(t *testing.T) {
 				}
 				_ = p.stop()
 				restore()
-				if test.early { // the Shares are gone, as of an operator who lies; the Joins stand
+				if test.early { // the Shares are gone, as with an operator who lies; the Joins are there
 					w.broker.Inject(func(_ memory.Op, subject string) memory.Fault {
 						if strings.Contains(subject, ".share.") {
 							return memory.Lag

@@ -192,8 +192,8 @@ func TestEquivocatedRequest(t *testing.T) {
 	})
 }
 
-// TestPing: of an attempt that is held it is answered with a pong, which asks for a Share above the mark; of each other
-// one with gone, on the subject of an earlier process too.
+// TestPing: the reply to a ping of a held attempt is a pong, which requests a Share above the mark; for any other
+// attempt it is a gone, also on the subject of an earlier process.
 func TestPing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 4, 1)

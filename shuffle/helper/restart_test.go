@@ -242,7 +242,7 @@ func TestRestartAtAnyCall(t *testing.T) {
 	}
 }
 
-// TestExchangeThatLoses: messages and answers that are lost, doubled and late change nothing but the time.
+// TestExchangeThatLoses: lost, doubled and late messages and replies change nothing except the time.
 func TestExchangeThatLoses(t *testing.T) {
 	for seed := range longtest.Seeds(t, uint64(8)) {
 		synctest.Test(t, func(t *testing.T) {

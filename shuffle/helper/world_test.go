@@ -139,7 +139,7 @@ func (w *world) sign(id *seal.Identity, m proto.Message) []byte {
 	return data
 }
 
-// put insists until the record stands.
+// put retries until the record is stored.
 func (w *world) put(ctx context.Context, subject string, data []byte) {
 	for ctx.Err() == nil {
 		r, err := w.broker.PutOnce(ctx, subject, data)
@@ -165,7 +165,7 @@ func (w *world) get(ctx context.Context, subject string) *stream.Message {
 	return nil
 }
 
-// absent reports whether nothing stands on a subject.
+// absent reports whether a subject has no record.
 func (w *world) absent(subject string) bool {
 	_, err := w.broker.Get(context.Background(), subject)
 	return errors.Is(err, stream.ErrNotFound)

@@ -123,7 +123,7 @@ func TestDeskJoinsAboveItsMark(t *testing.T) {
 	}
 }
 
-// A folder that says no after the floor was laid: nothing of the attempt leaves, and the leader hears that it is gone.
+// A folder that says no after the floor was laid: nothing of the attempt leaves, and the leader gets a Gone.
 func TestDeskWithoutItsMark(t *testing.T) {
 	w := newWorld(t, config(2, 2, 4), 1)
 	w.send(w.message(w.counts()))

@@ -90,7 +90,7 @@ func Example() {
 	// Output: 3 users, 20000 trials, 2 coordinates
 }
 
-// open stands for HPKE, which also authenticates split.AssociatedData(users).
+// open replaces HPKE, which also authenticates split.AssociatedData(users).
 func open(sealed []byte, users []split.User) ([][]byte, error) {
 	if len(users) != 1 {
 		return nil, errors.New("one user a bundle here")

@@ -80,7 +80,7 @@ func (w *world) counts() []uint32 {
 	return out
 }
 
-// A message stands for that of a device: a bundle with both ciphertexts.
+// A message represents a device's message: a bundle with both ciphertexts.
 type message struct {
 	users  []User
 	sealed [2][]byte
@@ -116,7 +116,7 @@ func (m *message) seal(parts [2][][]byte) {
 	}
 }
 
-// sealAs stands for HPKE: it binds the associated data, and hides nothing.
+// sealAs replaces HPKE: it binds the associated data, and hides nothing.
 func sealAs(role byte, users []User, parts [][]byte) []byte {
 	body := bytes.Join(parts, nil)
 	return append(tag(role, users, body), body...)

@@ -83,7 +83,7 @@ type model struct {
 	released int // attempts that a process may put a batch of, a bit for each
 }
 
-// theHelper stands for the helper where a leader's process has a number.
+// theHelper represents the helper where a leader's process has a number.
 const theHelper = -1
 
 // clone returns a copy in which the machines of one party can be changed.
@@ -387,7 +387,7 @@ func (x *explorer) end(m *model, i int) {
 		}
 		seen := map[int]bool{}
 		if m.mark.X == attemptOf(a) && m.past[a].finish != nil {
-			seen[a] = true // the helper answers a copy, or answered before
+			seen[a] = true // the helper replies to a copy, or replied before
 		}
 		if m.share != 0 {
 			seen[m.share] = true

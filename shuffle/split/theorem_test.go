@@ -70,8 +70,8 @@ func TestTheoremS_VerifierIsDrawn(t *testing.T) {
 	}
 }
 
-// Theorem S, step 5: a corrupt leader that shifts its measurement share, or any element of its verifier share, is refused
-// whether the bit it shifts is 0 or 1: the verdict tells nothing of the counts.
+// Theorem S, step 5: a corrupt leader that shifts its measurement share, or any element of its verifier share, is
+// refused whether the bit it shifts is 0 or 1: the verdict reveals nothing of the counts.
 func TestTheoremS_VerdictTellsNothing(t *testing.T) {
 	cfg := config(4, 3, 400)
 	w := newWorld(t, cfg, 12)

@@ -8,8 +8,8 @@ import (
 	"github.com/panlearn/panlearn/internal/test/golden"
 )
 
-// A trace is a world that writes down what it is told and what it says. Every line is checked against
-// testdata/traces/exchange.txt; go test -run TestTraces -update writes that file.
+// A trace is a world that records its inputs and outputs. Every line is checked against testdata/traces/exchange.txt;
+// go test -run TestTraces -update writes that file.
 type trace struct {
 	*world
 	out    *strings.Builder
@@ -81,7 +81,7 @@ func (t *trace) reply(r Reply) {
 	t.say("  helper replies %d: %v, chain %x", r.N, r.Outcomes, short(r.Chain))
 }
 
-// hears brings requests to the helper, which works on those whose turn it is; it returns all replies.
+// hears brings requests to the helper, which works on them in order; it returns all replies.
 func (t *trace) hears(requests ...Request) (all []Reply) {
 	for _, r := range requests {
 		t.say("helper hears request %d, base %d", r.N, r.Base)
@@ -133,7 +133,7 @@ func (t *trace) finishes() Answer {
 	return t.answer(t.desk.Finish(f, Entropy{Fresh: [32]byte{2}}))
 }
 
-// stores stores the helper's mark and tells the helper.
+// stores stores the helper's mark and passes it to the helper.
 func (t *trace) stores(s Share) Answer {
 	t.mark, _ = t.mark.Release(s.X, s.Append(nil))
 	return t.answer(t.desk.Committed(t.mark))

@@ -25,8 +25,8 @@ type vectorUser struct {
 	Message string   `json:"prep_message"`
 }
 
-// A splitVector is one attempt. In its request a SHA-256 of role, associated data and shares, and the shares, stand for
-// a ciphertext.
+// A splitVector is one attempt. In its request a SHA-256 of role, associated data and shares, and the shares, replace a
+// ciphertext.
 type splitVector struct {
 	Name       string       `json:"name"`
 	Prio3      string       `json:"prio3"`

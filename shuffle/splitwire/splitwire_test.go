@@ -85,7 +85,7 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// TestAnotherAttemptInClear: what stands in clear is the attempt that the message is of.
+// TestAnotherAttemptInClear: the attempt in clear is the message's own.
 func TestAnotherAttemptInClear(t *testing.T) {
 	id := identity(t)
 	signed, err := splitwire.Sign(id, &split.Ping{X: x})

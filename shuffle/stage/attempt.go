@@ -75,7 +75,7 @@ func (a *attempt) users() uint64 {
 // open returns the signed Open.
 func (a *attempt) open() ([]byte, error) {
 	silos := a.task.Plan.Silos > 0
-	full := silos && a.waiting <= a.round.mixer.Cohort // every silo has a place: nobody is to be kept away
+	full := silos && a.waiting <= a.round.mixer.Cohort // every silo has a place: none has to be kept away
 	lease := a.takePlaces()
 	ramp := a.backlog.open(float64(a.round.mixer.Cohort), float64(a.waiting), silos && !full, a.number > 1 &&
 		!a.floors() && !full, a.deadline, a.term.started)
@@ -92,7 +92,7 @@ func (a *attempt) open() ([]byte, error) {
 	})
 }
 
-// asked is the number of users that are asked at first for each place: asking costs nothing.
+// asked is the number of users invited at first for each place: a request costs nothing.
 const asked = 2
 
 // takePlaces makes the places of the attempt, and returns for how long they are kept; 0: it has none.
@@ -163,7 +163,7 @@ type release struct {
 	instance     [stream.InstanceSize]byte // in whose name the round is marked
 }
 
-// close fixes the cutoff, tops up, lays the back floor, erases key and totals, and signs what may be released.
+// close fixes the cutoff, tops up, lays the back floor, erases key and totals, and signs the release.
 func (a *attempt) close() (*release, error) {
 	cutoff, hashes := a.cutoff, a.taking.counted
 	r, err := a.mixer.Close()

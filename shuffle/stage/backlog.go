@@ -40,11 +40,11 @@ const (
 	enoughWork = 100
 )
 
-// open turns to a new attempt and returns the ramp that its Open announces. target is its cohort; planned is the
-// number of users that the plan has for this round and those after it, which is all that is known before any attempt
-// was seen. again is true if users who joined an earlier attempt at the round send again at once: their number is not
-// known, so hardly any others are asked for before these have come. few is true if the planned users are
-// organisations, each of which has few reports to lose: most of a cohort of them are asked for one after the other.
+// open turns to a new attempt and returns the ramp that its Open announces. target is its cohort; planned is the number
+// of users that the plan has for this round and those after it, the only information before the first attempt. again is
+// true if users who joined an earlier attempt at the round send again at once: their number is not known, so hardly any
+// others are invited before these have come. few is true if the planned users are organisations, each with few reports
+// to lose: most of a cohort of them are invited one after the other.
 func (b *backlog) open(target, planned float64, few, again bool, deadline time.Duration, now time.Time) stream.Ramp {
 	old := *b
 	old.before = nil
@@ -67,11 +67,11 @@ func (b *backlog) open(target, planned float64, few, again bool, deadline time.D
 	return ramp
 }
 
-// comeBack is the factor by which fewer users are asked for where others send again: four doublings bring the share
-// back to where it was.
+// comeBack is the factor by which fewer users are invited where others send again: four doublings bring the share back
+// to where it was.
 const comeBack = 16
 
-// fewer is the factor by which fewer organisations are asked at once than there are places, so that hardly more than
+// fewer is the factor by which fewer organisations are invited at once than there are places, so that hardly more than
 // the places come by chance.
 const fewer = 4
 

@@ -74,7 +74,7 @@ func BenchmarkExamineTokens(b *testing.B) {
 }
 
 // BenchmarkRound is a round of sealed single reports, from the moment the stage may fetch them to its batch, with one
-// worker and with two, one after the other. Sealing and publishing are done before. It wants two free processors:
+// worker and with two, one after the other. Sealing and publishing are done before. It needs two free processors:
 //
 //	go test ./shuffle/stage -run '^$' -bench Round -benchtime 9x -cpu 2
 //

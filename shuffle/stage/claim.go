@@ -35,13 +35,13 @@ func (p *claiming) handle(now time.Time, _ effects, r result) (phase, error) {
 		return &releasing{environment: p.environment, release: out}, nil
 	}
 	if _, err := p.readClaim(&r.put.Standing, out.round); errors.Is(err, seal.ErrNotWritten) {
-		return nil, err // nobody of ours has claimed: ours is put again
+		return nil, err // no process of this stage has claimed: the claim is put again
 	}
 	p.abandon()
 	observe.Tell2(p.Observer.Dropped, out.round.number, out.attempt)
 	if behind {
 		p.Logger.Error(
-			"others have worked on for long since an attempt was opened: its claim stands perhaps where another was removed, so it is dropped",
+			"others have worked on for long since an attempt was opened: its claim may replace a removed one, so it is dropped",
 			"round", out.round.number, "attempt", out.attempt)
 		return &seeking{environment: p.environment}, nil
 	}

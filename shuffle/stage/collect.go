@@ -133,8 +133,8 @@ type collecting struct {
 	quiet   int       // such looks in a row, while no report came and nothing was announced
 	seen    uint64    // messages that were examined before the last one
 	expires time.Time // of our patience with a task that has ended after this round
-	forged  bool      // it was said that a record is not its writer's
-	starved bool      // it was said that the minimum is not there at the deadline
+	forged  bool      // it was logged that a record is not its writer's
+	starved bool      // it was logged that the minimum is not there at the deadline
 	joining time.Time // when the helper's Join is looked for next, until it has joined
 }
 
@@ -280,7 +280,7 @@ func (p *collecting) handle(now time.Time, did effects, r result) (phase, error)
 func (p *collecting) flooded(now time.Time) (phase, error) {
 	a := p.attempt
 	if a.pair != nil && a.pair.silent(now) {
-		return p, nil // what waits for the helper blames no device
+		return p, nil // reports that wait for the helper blame no device
 	}
 	if p.places.unheard(a.table, now) {
 		p.Logger.Warn("nobody has asked for a place: nobody is there, or the broker does not let devices ask. "+

@@ -67,8 +67,8 @@ func TestWhoLosesTheClaimReleasesNothing(t *testing.T) {
 	}
 }
 
-// TestShutdownFinishesAClaim: a stop between claim and batch would make the round void, so it is put off, also where
-// it is not known yet whether the claim stands.
+// TestShutdownFinishesAClaim: a stop between claim and batch would make the round void, so it is put off, also while it
+// is not known whether the claim is on the broker.
 func TestShutdownFinishesAClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 3})

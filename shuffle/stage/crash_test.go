@@ -165,7 +165,7 @@ func healthy(t *testing.T, p plan) (trace []string) {
 }
 
 // TestCrashAtEveryCall kills the stage at each call of a healthy life in turn, the call done or not, and starts
-// another. A round is void where the claim may stand and the batch does not, and nowhere else.
+// another. A round is void exactly where the claim may be on the broker without its batch.
 func TestCrashAtEveryCall(t *testing.T) {
 	p := plan{rounds: 2, cohort: 3, spares: 1}
 	trace := healthy(t, p)

@@ -95,7 +95,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainStandingBy: a stage that only stands by has nothing to end.
+// TestDrainStandingBy: a stage without the lease has nothing to end.
 func TestDrainStandingBy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 10})

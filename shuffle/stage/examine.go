@@ -38,7 +38,7 @@ type opener struct {
 	context  seal.Context
 	key      *seal.RoundKey
 	tokens   *tokens       // nil: reports have none
-	part     manifest.Part // what a user's report adds to a message
+	part     manifest.Part // the part of a message per user's report
 	bundle   uint64        // users of the largest message
 	largest  int           // its bytes
 }
@@ -128,7 +128,7 @@ func (a *attempt) count(o *sealed) Reason {
 	return o.reason
 }
 
-// note counts a message by what became of it.
+// note counts a message by its outcome.
 func (a *attempt) note(o *sealed) {
 	a.counts[o.reason]++
 	a.floods.saw(o)

@@ -17,11 +17,11 @@ import (
 type exchange struct {
 	lease     time.Duration
 	sent      map[uint64]*sending // requests without a reply, by number
-	roundTrip time.Duration       // of the last request that was answered at once; 0: none was
+	roundTrip time.Duration       // of the last request that got its reply at once; 0: none did
 	replies   time.Duration       // that the last reply took beyond a round trip
-	heard     time.Time           // when the helper said anything that verified last
+	heard     time.Time           // when the helper's last verified message came
 	pinged    time.Time           // zero: not yet
-	pings     int                 // without an answer
+	pings     int                 // without a reply
 }
 
 // A sending is one request on its way.
@@ -38,7 +38,7 @@ func (x *exchange) sends(n uint64, now time.Time) {
 	x.sent[n] = &sending{first: now, next: now.Add(split.Again(x.roundTrip, x.replies, x.lease, 0))}
 }
 
-// answered notes the reply to a request.
+// answered records the reply to a request.
 func (x *exchange) answered(n uint64, now time.Time) {
 	s := x.sent[n]
 	if s == nil {
@@ -112,7 +112,7 @@ func (x *exchange) next() time.Time {
 type link struct {
 	subject string
 	send    func([]byte) error
-	answers chan []byte // nil: nobody listens
+	answers chan []byte // nil: the helper does not listen
 	close   context.CancelFunc
 }
 
@@ -214,7 +214,7 @@ func (s *Stage) ask(ctx context.Context, todo effects) ([]byte, error) {
 	}
 }
 
-// ends reports whether an answer is the helper's word about the end of an attempt that is prepared.
+// ends reports whether an answer is the helper's message about the end of a prepared attempt.
 func (e *environment) ends(x split.Attempt, answer []byte) bool {
 	message, ok := e.heard(answer, nil)
 	if !ok {
@@ -317,7 +317,7 @@ func (f *fetcher) waitOr(ctx context.Context, until time.Time, answers <-chan []
 // errSent means that a message of the exchange could not be made.
 var errSent = errors.New("exchange")
 
-// sendAll sends what is opened, what was not answered in time, and a ping where nothing else goes.
+// sendAll sends opened bundles, requests without a reply in time, and a ping if there is nothing else to send.
 func (a *attempt) sendAll(l *link, now time.Time) error {
 	p := a.pair
 	for p.cuts() {
@@ -343,8 +343,8 @@ func (a *attempt) sendAll(l *link, now time.Time) error {
 	return nil
 }
 
-// cuts reports whether what is opened goes into a request now: one is full, none is on its way, or nothing more can be
-// taken.
+// cuts reports whether the opened bundles go into a request now: one is full, none is on its way, or nothing more can
+// be taken.
 func (p *pairing) cuts() bool {
 	users, full := p.leader.Pending()
 	return users > 0 && (full || len(p.exchange.sent) == 0 || !p.takes())

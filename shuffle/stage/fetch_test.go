@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// slowQueue brings what it is told to, when it is told to, and notes what was asked.
+// slowQueue delivers the reports that a test gives it, when the test says so, and records the fetches.
 type slowQueue struct {
 	asked  []int
 	bring  chan int

@@ -15,7 +15,7 @@ type seeking struct {
 	pause
 	looked bool         // the marks were read
 	shown  *round       // by the look over all rounds, which may be an old one
-	hint   stream.Round // that is asked for then
+	hint   stream.Round // the round that is read then
 }
 
 // putAgain bounds the number of old rounds that may be put again one after the other: the newest round is looked for
@@ -127,7 +127,7 @@ func (p *settling) handle(now time.Time, did effects, r result) (phase, error) {
 			p.until = now.Add(min(p.jittered(), p.expires.Sub(now)))
 			return p, nil
 		}
-		// Decided, and gone from the broker: a void batch now would contradict what the learner applied.
+		// Decided, and gone from the broker: a void batch now would contradict the batch that the learner applied.
 		p.Logger.Warn("the batch of a decided round is missing at the broker", "round", p.number)
 		return &settling{environment: p.environment, number: p.number + 1, announced: p.announced}, nil
 	}

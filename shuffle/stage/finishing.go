@@ -109,7 +109,7 @@ func Lacking(why string) error {
 		"needs a new identity, which ingest keygen leader --state DIR makes", ErrFolder, why)
 }
 
-// finish goes on with what was prepared, and with the helper's Share where that is known.
+// finish goes on with the prepared share, and with the helper's Share if it is known.
 func (p *looking) finish(signed []byte) (phase, error) {
 	next := &finishing{environment: p.environment, round: p.round, ending: split.ResumeEnding(*p.found.Prepared)}
 	if signed != nil {
@@ -147,8 +147,8 @@ type finishing struct {
 	instance split.Instance // of the helper's process; zero: any process
 	finish   []byte         // signed, the same each time
 	times    int            // that it was sent
-	silent   time.Time      // when the helper answered last, or the first was sent
-	look     bool           // the Share of the round is asked for next
+	silent   time.Time      // when the helper replied last, or the first finish was sent
+	look     bool           // the Share of the round is read next
 }
 
 func (p *finishing) String() string {
@@ -285,7 +285,7 @@ func (p *finishing) release() (phase, error) {
 	return &marking{environment: p.environment, release: r}, nil
 }
 
-// helperAway notes since when the helper does not answer, and logs that once, where it is sure.
+// helperAway notes since when the helper has not replied, and logs that once, when it is sure.
 func (e *environment) helperAway(since time.Time, sure bool) {
 	if sure && e.helper.IsZero() {
 		e.helper = since

@@ -15,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A forger is a connection that shows other bytes than those that stand, at the first reads of one kind of record.
+// A forger is a connection that returns other bytes than the stored ones, at the first reads of one kind of record.
 type forger struct {
 	stream.Records
 	verb string
@@ -72,9 +72,9 @@ func (f *forger) PutOnce(ctx context.Context, subject string, data []byte) (stre
 	return r, err
 }
 
-// TestForgedRecords: a broker that shows some records that nobody signed ends no stage, and costs no
-// attempt: what it shows decides nothing, and as soon as it shows what stands the stage goes on. A second life reads what
-// the first one left.
+// TestForgedRecords: a broker that shows some records that nobody signed ends no stage, and costs no attempt: what it
+// shows decides nothing, and as soon as it shows the stored records the stage goes on. A second life reads what the
+// first one left.
 func TestForgedRecords(t *testing.T) {
 	for _, verb := range []string{"task", "round", "claim", "batch", "close", "end"} {
 		for lie := range lies(nil) {
@@ -113,7 +113,7 @@ func forgedRecords(t *testing.T, verb, lie string, second bool) {
 }
 
 // TestForgedOpens: a broker that shows what nobody signed under the number of every attempt costs waiting, longer each
-// time: it keeps no stage busy, ends none, and when it shows what stands the round is decided.
+// time: it keeps no stage busy, ends none, and when it shows the stored records the round is decided.
 func TestForgedOpens(t *testing.T) {
 	for lie := range lies(nil) {
 		t.Run(lie, func(t *testing.T) {

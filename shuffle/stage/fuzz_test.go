@@ -41,7 +41,8 @@ func FuzzExamine(f *testing.F) {
 	})
 }
 
-// FuzzLeaseRecord: whatever stands as a lease is respected for a bounded time and never taken for ours by accident.
+// FuzzLeaseRecord: any bytes in the lease's record are respected for a bounded time and never taken for ours by
+// accident.
 func FuzzLeaseRecord(f *testing.F) {
 	l := newLease("lease", [16]byte{1}, 10*time.Second, time.Second)
 	f.Add(l.record(time.Second), uint64(3))

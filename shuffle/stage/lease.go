@@ -14,8 +14,8 @@ import (
 // A lease decides which stage process works. It is liveness only: two processes that both believe to hold it lose
 // reports, but can neither release twice nor count twice.
 //
-// No two clocks are compared. Who holds it counts from before its own write was sent; who waits counts from when it
-// first saw that write, so the waiting one is never early.
+// No two clocks are compared. The holder counts from before its own write was sent; a waiting process counts from when
+// it first saw that write, so the waiting one is never early.
 //
 // Its record is a stream.Lease, which also says where the newest round is.
 type lease struct {
@@ -168,7 +168,7 @@ func (l *lease) wrote(sent time.Time, sequence uint64) {
 	l.until, l.asleep, l.due = sent.Add(l.ttl), sent.Round(0).Add(l.ahead).Add(l.ttl), sent.Add(l.ttl/4)
 }
 
-// failed records that a call went wrong. After a conflict or a lost answer only a look shows the current record.
+// failed records that a call failed. After a conflict or a lost answer only a look shows the current record.
 func (l *lease) failed(now time.Time) {
 	l.known = false
 	l.due = now.Add(min(l.poll, l.ttl/16))

@@ -64,7 +64,7 @@ func TestLeaseIsHeldByOneAtMost(t *testing.T) {
 	})
 }
 
-// TestLeaseRecord: what a waiting process makes of the record that stands.
+// TestLeaseRecord: what a waiting process makes of the current record.
 func TestLeaseRecord(t *testing.T) {
 	const ttl, poll = 10 * time.Second, time.Second
 	now := time.Unix(1e9, 0)

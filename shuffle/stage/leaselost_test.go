@@ -14,9 +14,9 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// TestLeaseIsLost: the broker loses the lease's record while one process works and another stands by. Who works goes
-// on with its attempt, whatever the broker forgot; where the broker remembers a process that died long ago, or never
-// was, its lease is waited for.
+// TestLeaseIsLost: the broker loses the lease's record while one process works and another waits. Who works goes on
+// with its attempt, whatever the broker forgot; where the broker remembers a process that died long ago, or never was,
+// its lease is waited for.
 func TestLeaseIsLost(t *testing.T) {
 	for name, c := range map[string]struct {
 		lose    func(w *world, empty, old func())
@@ -53,7 +53,7 @@ func TestLeaseIsLost(t *testing.T) {
 				time.Sleep(30 * time.Second)
 				c.lose(w, empty, old)
 				time.Sleep(c1.LeaseTTL + 2*c1.Poll)
-				time.Sleep(time.Duration(c.dropped) * c1.LeaseTTL) // until what stands there has run out
+				time.Sleep(time.Duration(c.dropped) * c1.LeaseTTL) // until the lease there has expired
 				if a, b := first.Status().Lease, second.Status().Lease; a == b || c.dropped == 0 && b {
 					t.Errorf("the first holds the lease: %t, the second: %t", a, b)
 				}
@@ -82,7 +82,7 @@ func TestLeaseIsFoundAgain(t *testing.T) {
 	const ttl, poll, tick = 10 * time.Second, time.Second, 250 * time.Millisecond
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Unix(1e9, 0)
-		var line []*stream.Message // what was written, the last of which stands
+		var line []*stream.Message // all records written; the last one is current
 		all := make([]*lease, 3)
 		for i := range all {
 			all[i] = newLease("lease", [16]byte{byte(i + 1)}, ttl, poll)
@@ -171,7 +171,7 @@ func TestLeaseIsLostWithItsHolder(t *testing.T) {
 }
 
 // TestLeasesAreProvisionedAgain: the same on a real broker, whose stream is deleted under a process that works and one
-// that stands by.
+// that waits.
 func TestLeasesAreProvisionedAgain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

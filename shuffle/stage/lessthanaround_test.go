@@ -24,9 +24,9 @@ func (c copying) PutOnce(ctx context.Context, subject string, data []byte) (stre
 }
 
 // TestBrokerLosesLessThanARound: a stage is started again on a broker that was put back to just before one of the
-// records of the newest round, whose Round stands: its Open, claim, batch or Close. The learner waits for the batch,
-// or has applied it and announced the next round. Within minutes the round has the outcome that stood, or is void, and
-// the task goes on.
+// records of the newest round, but after its Round: its Open, claim, batch or Close. The learner waits for the batch,
+// or has applied it and announced the next round. Within minutes the round has its earlier outcome, or is void, and the
+// task goes on.
 func TestBrokerLosesLessThanARound(t *testing.T) {
 	for _, applied := range []bool{false, true} {
 		for lost, what := range []string{"Open", "claim", "batch", "Close"} {

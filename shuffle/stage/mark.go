@@ -43,11 +43,10 @@ func (m *ownMarks) Claim(_ stream.Hash, round stream.Round, instance [stream.Ins
 }
 
 // marking marks the round before it is claimed: no claim is sent of a round that is not marked by this process. It
-// holds no key and no running totals. Marks that cannot be written are as a broker that does not answer.
+// holds no key and no running totals. A mark that cannot be written is treated as a broker that does not reply.
 //
-// Before that the round is read again. A broker that was put back since does not show it, and a batch of it there
-// would be one of a round that the learner announces with other bytes. A replica may lag, so that it is asked for a
-// while.
+// Before that the round is read again. A broker that was put back since does not show it, and a batch of it there would
+// be one of a round that the learner announces with other bytes. A replica may lag, so the round is read for a while.
 type marking struct {
 	*environment
 	pause

@@ -29,7 +29,7 @@ type pairing struct {
 	instance split.Instance
 
 	exchange exchange
-	closing  bool        // nothing more is taken: what is unanswered decides whether the attempt ends
+	closing  bool        // no more is taken: the requests without a reply decide whether the attempt ends
 	gone     *split.Gone // the helper's word that it does not hold the attempt
 	shown    bool        // a Share of the round was shown: the attempt is over
 }
@@ -132,7 +132,7 @@ func (p *collecting) shared(now time.Time, did effects, r result) (phase, error)
 // takes reports whether another message may be opened.
 func (p *pairing) takes() bool { return p.leader != nil && !p.closing && p.leader.Room() }
 
-// silent reports whether users wait for a helper that has not answered for a quarter of the lease.
+// silent reports whether users wait for a helper that has not replied for a quarter of the lease.
 func (p *pairing) silent(now time.Time) bool {
 	return p.leader.Unanswered() > 0 && now.Sub(p.exchange.heard) >= p.exchange.lease/4
 }

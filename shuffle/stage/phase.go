@@ -10,9 +10,9 @@ import (
 
 // A phase is one part of a round's life. It has no clock, goroutine or network of its own.
 type phase interface {
-	fmt.Stringer // what it does, in words
+	fmt.Stringer // its action, in words
 
-	// next returns the effects that the phase needs now. It changes nothing: a call that failed is asked for again.
+	// next returns the effects that the phase needs now. It changes nothing, because a failed call is requested again.
 	next(now time.Time) effects
 
 	// handle takes the result of the effects and returns the phase that follows, perhaps itself. An error ends the stage,
@@ -31,7 +31,7 @@ type effects struct {
 	data     []byte                    // of put, keep and exchanged
 	before   uint64                    // of purge
 	round    stream.Round              // of mark
-	owner    [stream.InstanceSize]byte // of mark: who claims
+	owner    [stream.InstanceSize]byte // of mark: the process that claims
 	x        split.Attempt             // of keep, overwrite and exchanged
 	prepared split.Prepared            // of prepared
 	instance split.Instance            // of exchanged: the helper's process

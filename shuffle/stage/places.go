@@ -20,9 +20,9 @@ type places struct {
 	wall  time.Time   // the same by the wall clock, which goes on while a machine sleeps
 
 	shown   time.Duration // the lease that attempts have shown to do; 0: none did
-	heard   bool          // somebody asked
+	heard   bool          // somebody requested places
 	mute    bool          // nobody did in the time of a round, so that it was opened again without places
-	flooded time.Time     // when somebody asked for places and did not use them last; zero: nobody did
+	flooded time.Time     // when places were last requested and not used; zero: never
 	serves  bool          // requests come
 	counts  PlaceCounts   // of attempts that are over
 	asked   float64       // users that waited at the last attempt; 0: not known
@@ -34,7 +34,7 @@ type Places struct {
 	Live  uint64        // given, and neither used nor ended
 	PlaceCounts
 	Refused bool // the broker does not hand out requests, so that attempts open without places
-	Flooded bool // somebody asked for places and did not use them, so that attempts open without places
+	Flooded bool // places were requested and not used, so that attempts open without places
 }
 
 // status returns what is known.
@@ -90,14 +90,14 @@ func (p *places) end(t *placeTable, ramp stream.Ramp) {
 	}
 }
 
-// waited returns how many users waited at the last attempt, by how many asked; 0: not known.
+// waited returns how many users waited at the last attempt, estimated from the requests; 0: not known.
 func (p *places) waited() float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.asked
 }
 
-// holds notes until when this process has the lease; zero: it has none. Without it nobody is answered.
+// holds notes until when this process has the lease; zero: it has none. Without it no request gets an answer.
 func (p *places) holds(until, wall time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,7 +127,7 @@ func (p *places) answer(subject string, data []byte) []byte {
 	case of == p.of || of.round < p.of.round || of.round == p.of.round && of.attempt < p.of.attempt:
 		return stream.PlaceAnswer{ID: r.ID, Verdict: stream.PlaceOver}.Record()
 	}
-	return nil // nobody has opened it as long as we have the lease
+	return nil // no process has opened it as long as we have the lease
 }
 
 // opened takes off the places of users who were counted.
@@ -193,7 +193,7 @@ func (p *places) flood(t *placeTable, now time.Time, deadline time.Duration) (fl
 	return true, off
 }
 
-// unheard reports whether nobody ever asked for a place, in the time of a round.
+// unheard reports whether no request for a place ever came, in the time of a round.
 func (p *places) unheard(t *placeTable, now time.Time) bool {
 	if t == nil {
 		return false
@@ -246,7 +246,7 @@ func (d *placeDesk) serve(ctx context.Context) {
 	d.places.mu.Unlock()
 }
 
-// tryAgain is the time after which a broker that did not answer is asked again for requests for places.
+// tryAgain is the time until the next attempt to subscribe to requests for places, after the broker did not reply.
 const tryAgain = 30 * time.Second
 
 // served reports whether requests come.

@@ -45,7 +45,7 @@ func (w *world) openOf(r stream.Round, a stream.Attempt) *wire.Open {
 	return &o
 }
 
-// places asks for places in an attempt; nobody answers: false.
+// places requests places in an attempt; false: no reply.
 func (w *world) asks(r stream.Round, a stream.Attempt, n uint64, users uint32) (stream.PlaceAnswer, bool) {
 	w.t.Helper()
 	data, err := w.broker.Place(context.Background(), w.name.Place(r, a), asking(n, users).Record())
@@ -108,8 +108,8 @@ func TestPlacesAreAnnouncedWhereTheyCanBeGiven(t *testing.T) {
 	}
 }
 
-// The process that holds the lease and collects answers, and no other. Of an attempt that is over it says so; of one
-// that nobody has opened, nothing.
+// Only the process that holds the lease and collects replies. For an attempt that is over it replies so; for one that
+// nobody has opened, it does not reply.
 func TestTheStageThatCollectsAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, over := context.WithCancel(t.Context())
@@ -152,7 +152,7 @@ func TestTheStageThatCollectsAnswers(t *testing.T) {
 	})
 }
 
-// A process that slept answers nobody before its lease is renewed.
+// A process that slept replies to nobody before its lease is renewed.
 func TestASleeperGivesNoPlaces(t *testing.T) {
 	p := &places{table: newTable(10, 5), of: place{1, 1}}
 	now := time.Now()
@@ -182,7 +182,7 @@ func TestASleeperGivesNoPlaces(t *testing.T) {
 	}
 }
 
-// Past the deadline the minimum is enough when no place lives: who was told that there is room is waited for.
+// Past the deadline the minimum is enough when no place lives: the stage waits for users with places.
 func TestARoundWaitsForItsPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, over := context.WithCancel(t.Context())

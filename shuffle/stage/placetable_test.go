@@ -24,7 +24,7 @@ func asking(n uint64, users uint32) (r stream.PlaceRequest) {
 	return r
 }
 
-// give asks for places and returns how many were given.
+// give requests places and returns how many were given.
 func give(t *placeTable, now time.Time, n uint64, users uint32) uint32 {
 	return t.answer(now, asking(n, users)).Users
 }

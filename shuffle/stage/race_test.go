@@ -15,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestTwoStages: two healthy processes of one stage; one works, the other stands by and ends with it.
+// TestTwoStages: two healthy processes of one stage; one works, the other waits and ends with it.
 func TestTwoStages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 4, cohort: 3})
@@ -40,7 +40,7 @@ func TestTwoStages(t *testing.T) {
 }
 
 // TestStandbyTakesOver: a process that falls silent is replaced after its lease's time and wakes up to nothing: its
-// totals and key are gone and it stands by.
+// totals and key are gone and it waits.
 func TestStandbyTakesOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 2, cohort: 3})

@@ -189,7 +189,7 @@ func (p *spending) next(time.Time) effects {
 func (p *spending) handle(now time.Time, did effects, r result) (phase, error) {
 	if !r.put.Ours {
 		p.abandon()
-		p.Logger.Error("another list of tokens stands where only this process may put one: the round is void", "subject",
+		p.Logger.Error("the broker has another list of tokens where only this process may put one: the round is void", "subject",
 			did.subject)
 		return &contested{environment: p.environment, round: p.release.round, attempt: p.release.attempt,
 			expires: now.Add(p.lease.patience())}, nil

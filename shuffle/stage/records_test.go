@@ -16,8 +16,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestRefusals: what stands on the broker and must end Run with an error that says why, or, where its writer did not
-// write it, has the stage wait and say why. change comes before anything is put; put is done before the stage starts.
+// TestRefusals: records on the broker that must end Run with an error that says why, or, if their writer did not write
+// them, make the stage wait and log why. change comes before anything is put; put is done before the stage starts.
 func TestRefusals(t *testing.T) {
 	round := func(w *world, change func(*wire.Round)) []byte {
 		r := proto.CloneOf(w.round(1, 1))
@@ -148,7 +148,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// claim returns a claim of attempt 1 at round 1 by a life that is over; the zero hash stands for the right manifest.
+// claim returns a claim of attempt 1 at round 1 by a life that is over; the zero hash means the right manifest.
 func (w *world) claim(hash stream.Hash) *wire.Claim {
 	if hash == (stream.Hash{}) {
 		hash, _ = manifest.RoundHash(w.round(1, 1))

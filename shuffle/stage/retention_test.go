@@ -26,7 +26,7 @@ func (a *asleep) PutOnce(ctx context.Context, subject string, data []byte) (stre
 	return a.Records.PutOnce(ctx, subject, data)
 }
 
-// age has others work on for more rounds than are kept, and removes the records of round 1, what stands of it.
+// age lets others work on for more rounds than are kept, and removes all records of round 1.
 func (w *world) age(t *testing.T) {
 	const last = 2 + stream.KeptRounds
 	for r := stream.Round(2); r <= last; r++ {
@@ -51,8 +51,8 @@ func (w *world) age(t *testing.T) {
 }
 
 // TestAClaimOfARemovedRoundReleasesNothing: a process is suspended before its claim. Another released the round
-// meanwhile, and its claim and batch are removed since, so the claim of the first stands. It releases nothing, for it
-// would be a second total of the same users.
+// meanwhile, and its claim and batch are removed since, so the first process's claim is stored. It releases nothing,
+// because that would be a second total of the same users.
 func TestAClaimOfARemovedRoundReleasesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 3, spares: 2000})

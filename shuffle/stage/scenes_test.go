@@ -432,7 +432,7 @@ func floodOfPlaces(t *testing.T, trust wire.Trust) *scene {
 	return s
 }
 
-// asksEachSecond asks for places that nobody uses.
+// asksEachSecond requests places that nobody uses.
 func (s *scene) asksEachSecond(r stream.Round, a stream.Attempt, seconds int) {
 	s.does(fmt.Sprintf("somebody asks for a place in %d.%d each second for %d s", r, a, seconds), 5*time.Second, func() {
 		for n := range seconds {
@@ -456,7 +456,7 @@ func (s *scene) opened(r stream.Round) *wire.Open {
 		ManifestHash: s.manifest(r), Suite: wire.Suite_SUITE_NONE, Instance: make([]byte, stream.InstanceSize)}
 }
 
-// asksFor asks for places in attempt 1, and records the answer.
+// asksFor requests places in attempt 1, and records the reply.
 func (s *scene) asksFor(n uint64, r stream.Round, users uint32) {
 	s.does(fmt.Sprintf("a device asks for %d place", users), time.Second, func() {
 		a, answered := s.asks(r, 1, n, users)

@@ -80,8 +80,8 @@ func (s *suspended) Purge(ctx context.Context, before uint64) error {
 	return s.ReportReader.Purge(context.WithoutCancel(ctx), before)
 }
 
-// stood has the clocks of a process stand still for a while: the monotonic one, and the wall clock too where the
-// machine is a virtual one that was paused.
+// stood stops the clocks of a process for a while: the monotonic one, and the wall clock too where the machine is a
+// virtual one that was paused.
 func (l *lease) stood(d time.Duration, wall bool) {
 	l.until, l.due, l.seen = l.until.Add(d), l.due.Add(d), l.seen.Add(d)
 	if wall {
@@ -92,8 +92,8 @@ func (l *lease) stood(d time.Duration, wall bool) {
 }
 
 // TestSuspendedStageTakesNothing: a stage sleeps for longer than its lease, wakes, and believes by its clocks to have
-// it still. What devices sent to its successor's attempt reaches the successor, though it was sent to the one that
-// slept, or stood where that would purge.
+// it still. Reports to its successor's attempt reach the successor, even if they were delivered to the one that slept,
+// or were in the range that it would purge.
 func TestSuspendedStageTakesNothing(t *testing.T) {
 	// longer than the lease, and over before a stage that collects looks whether others opened the round since
 	const pause = 13 * time.Second

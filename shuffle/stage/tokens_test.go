@@ -93,8 +93,8 @@ func TestSpentTwiceInARound(t *testing.T) {
 	})
 }
 
-// TestSpentTwiceInTwoRounds: who was counted in round 1 is refused in round 2, also by a process that started since,
-// and by one that stood by.
+// TestSpentTwiceInTwoRounds: a user who was counted in round 1 is refused in round 2, also by a process that started
+// since, and by one that waited for the lease.
 func TestSpentTwiceInTwoRounds(t *testing.T) {
 	for _, restarts := range []bool{false, true} {
 		t.Run(fmt.Sprint(restarts), func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestSpentTwiceInTwoRounds(t *testing.T) {
 }
 
 // TestBundleWithBadTokens: in a bundle the users whose tokens do not count are refused alone, and the counts of the
-// others are added as they stand.
+// others are added unchanged.
 func TestBundleWithBadTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 4, spares: 1, bundle: 4, suite: wire.Suite_SUITE_X25519, grants: true})
@@ -324,7 +324,7 @@ func TestHiddenLists(t *testing.T) {
 }
 
 // TestForgedLists: lists that the broker makes up at rounds that were void change nothing, nor do those of a stage that
-// died when it had put some of a round's, and what the broker puts where others stood is noticed.
+// died when it had put some of a round's, and lists that the broker replaced are noticed.
 func TestForgedLists(t *testing.T) {
 	w := newWorld(t, plan{rounds: 4, cohort: 2, grants: true})
 	spent := func(n byte) []grant.Hash { return []grant.Hash{{n}, {n, 1}} }
@@ -401,7 +401,7 @@ func TestForgedLists(t *testing.T) {
 				}
 			}
 		}
-		for number := stream.Round(3); number <= 5; number++ { // those of another round do not fit
+		for number := stream.Round(3); number <= 5; number++ { // lists of another round do not fit
 			if err := s.knows(round{number: number}); (err == nil) != (c.known != nil && number == 4) {
 				t.Errorf("%s: round %d may be opened: %v", name, number, err)
 			}

@@ -15,8 +15,8 @@ import (
 )
 
 // TestToldCountedIsCounted: on a real broker, with devices that send one by one while the stage's fetches are as short
-// as its polls, exactly those are in a round's batch whose sequences are at most its cutoff, and so are told counted;
-// and no report has to be delivered again.
+// as its polls, exactly the reports with sequences up to its cutoff are in a round's batch, and so have the outcome
+// counted; and no report has to be delivered again.
 func TestToldCountedIsCounted(t *testing.T) {
 	const rounds, cohort, publishers = 20, 25, 4
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

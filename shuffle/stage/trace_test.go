@@ -20,10 +20,10 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A scene is a situation whose trace is kept in testdata: processes of a stage, and a test that plays learner, users and
-// broker. Lines with a bar are what the test does, those with an arrow phases that begin; the others are what a phase
-// wanted and what came of it, what the observer was told, and what was logged. A line that comes again in its phase is
-// counted. Waits and fetches that brought nothing are left out. Waits are the same in every run.
+// A scene is a situation whose trace is kept in testdata: processes of a stage, and a test that plays learner, users
+// and broker. Lines with a bar are what the test does, those with an arrow phases that begin; the others are a phase's
+// effects and their results, calls of the observer, and log lines. A line that comes again in its phase is counted.
+// Waits and fetches that brought nothing are left out. Waits are the same in every run.
 type scene struct {
 	*world
 	ctx     context.Context
@@ -212,7 +212,7 @@ func (p *process) short(subject string) string {
 	return strings.TrimPrefix(subject, "panlearn."+string(p.s.name)+".")
 }
 
-// wanted tells an effect, without what is drawn.
+// wanted describes an effect, without drawn values.
 func (p *process) wanted(e effects) string {
 	switch e.call {
 	case get:
@@ -350,7 +350,7 @@ func (p *process) Get(ctx context.Context, subject string) (m stream.Message, er
 	return m, err
 }
 
-// holder tells whose lease a record is.
+// holder returns the name of the process that holds a record's lease.
 func (p *process) holder(m stream.Message, err error) string {
 	l, broken := stream.ParseLease(m.Data)
 	switch {

@@ -140,7 +140,7 @@ func (w *world) users(r stream.Round) []uint64 {
 	return all
 }
 
-// answerAll answers every attempt at every round with the round's users, until the context ends.
+// answerAll sends the reports of each round's users to every attempt at it, until the context ends.
 func (w *world) answerAll(ctx context.Context) { w.answerFrom(ctx, 1) }
 
 // answerFrom is answerAll for users who know the rounds before r.

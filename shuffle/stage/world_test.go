@@ -140,7 +140,7 @@ func (w *world) sign(id *seal.Identity, m proto.Message) []byte {
 	return data
 }
 
-// put insists until the record stands.
+// put retries until the record is stored.
 func (w *world) put(ctx context.Context, subject string, data []byte) {
 	for ctx.Err() == nil {
 		r, err := w.broker.PutOnce(ctx, subject, data)

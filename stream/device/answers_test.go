@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// A belated broker answers long after it stored.
+// A belated broker replies long after it stored.
 type belated struct{ stream.Transport }
 
 func (b belated) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
@@ -58,7 +58,8 @@ func (f *fullDisk) Write(c participation.Change) error {
 	return f.Store.Write(c)
 }
 
-// Whatever write fails, nobody is told what the store does not say: another process would say otherwise.
+// Whatever write fails, no caller gets an outcome that the store does not have: another process would return another
+// one.
 func TestNobodyIsToldWhatIsNotStored(t *testing.T) {
 	for left := range 12 {
 		synctest.Test(t, func(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 
 // beats is the grid of ticks, beginning with the client, on which publishes leave. Events that have come until a tick
 // join on it, up to its quota; their reports are worked out then, and sealed and sent on the next tick, however long
-// that took. So the time of a publish follows from when events came, and not from what they hold, as long as the work
-// for a quota ends before the next tick. Quota and tick are chosen by the measured cost of a decoy of the declared
-// shape, so that the work of a quota takes half of a tick.
+// that took. So the time of a publish depends on the times at which events came, and not on their content, as long as
+// the work for a quota ends before the next tick. Quota and tick are chosen by the measured cost of a decoy of the
+// declared shape, so that the work of a quota takes half of a tick.
 type beats struct {
 	begun time.Time
 	tick  time.Duration
@@ -30,8 +30,8 @@ func newBeats(begun time.Time, chunk, most int) *beats {
 	return b
 }
 
-// fit takes the shortest tick of which a chunk's work is at most half, or the longest with a smaller quota, or one
-// that one event fits in.
+// fit chooses the shortest tick that is at least twice a chunk's work, or the longest with a smaller quota, or one that
+// fits a single event.
 func (b *beats) fit(work time.Duration, chunk int) {
 	work = min(work, mostWork)
 	for _, b.tick = range ticks {
@@ -53,18 +53,18 @@ func (b *beats) next(t time.Time) time.Time {
 	return b.begun.Add((t.Sub(b.begun)/b.tick + 1) * b.tick)
 }
 
-// within returns the longest time from when an event may join until its report leaves: the event waits for a tick,
-// is worked out, and its report leaves on the next tick.
+// within returns the longest time from when an event may join until its report leaves: the event waits for a tick, its
+// report is computed, and leaves on the next tick.
 func (b *beats) within() time.Duration { return 2 * b.tick }
 
-// arm has events wait for the first tick after now, if they wait for none yet.
+// arm makes events wait for the first tick after now, if they wait for none yet.
 func (b *beats) arm(now time.Time) {
 	if b.due.IsZero() {
 		b.due = b.next(now)
 	}
 }
 
-// begin has a tick begin, on which its quota may join until end.
+// begin begins a tick, on which its quota may join until end.
 func (b *beats) begin() { b.due, b.left = time.Time{}, b.quota }
 
 func (b *beats) end() { b.left = 0 }

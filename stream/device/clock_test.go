@@ -15,8 +15,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// A timeless broker may not answer who asks for the lease, and the adapter gives up before its caller where it has
-// less patience.
+// A timeless broker may not reply to reads of the lease, and the adapter gives up before its caller if it has less
+// patience.
 type timeless struct {
 	stream.Transport
 	lease    string
@@ -138,8 +138,8 @@ func TestOneJumpOfTheClock(t *testing.T) {
 	}
 }
 
-// TestClocksThatAreRight: what is no jump ahead is no reason to wait: a clock that is some minutes ahead or behind, a
-// machine that slept, and a broker of which no time is told.
+// TestClocksThatAreRight: without a jump ahead a device does not wait: with a clock some minutes ahead or behind, on a
+// machine that slept, and with a broker that shows no time.
 func TestClocksThatAreRight(t *testing.T) {
 	for name, by := range map[string]time.Duration{"ahead": 50 * time.Minute, "behind": -10 * time.Hour, "equal": 0} {
 		t.Run(name, func(t *testing.T) {

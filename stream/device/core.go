@@ -11,8 +11,8 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// A core holds the events of this client, and what all decisions about them look at. It has no clock, network, store or
-// generator of its own: now and chance come from outside, and do performs.
+// A core holds the events of this client, and the state on which all decisions about them depend. It has no clock,
+// network, store or generator of its own: now and chance come from outside, and do performs effects.
 type core struct {
 	do     perform
 	now    func() time.Time
@@ -30,12 +30,12 @@ type core struct {
 
 	events    map[participation.Key]*event // waiting or charged
 	queue     *queue                       // those that wait
-	ungranted map[participation.Key]*event // that wait for their token
-	unstored  map[*bundle]bool             // answered, and the answer is not stored yet
+	ungranted map[participation.Key]*event // waiting for their token
+	unstored  map[*bundle]bool             // with a reply that is not stored yet
 	book      book
 }
 
-// recallDrawn puts the events that drew for an earlier attempt, or round, back among those that wait.
+// recallDrawn puts events that drew for an earlier attempt, or round, back among the waiting.
 func (c *core) recallDrawn() { c.queue.recallFor(c.rounds.known.newest, c.represented) }
 
 // room returns the number of events that can be taken in now. After the task's end any event is taken in and
@@ -76,7 +76,7 @@ func (c *core) places() uint64 {
 // because the stage does not subtract them either.
 func (c *core) represented() uint64 {
 	agreement := c.contract.agreement
-	if agreement != nil && agreement.Spec.Silo != nil { // it offers a round one block, of whatever many
+	if agreement != nil && agreement.Spec.Silo != nil { // it offers a round one block, however many it has
 		return 1
 	}
 	switch n := c.rows.Load(); n {
@@ -92,8 +92,8 @@ func (c *core) represented() uint64 {
 // A business names what a client still has to do in the task.
 type business int
 
-// nothing: no event here waits or is charged. anOutcome: all events here were sent and answered. aPlace: events wait
-// for a round. anAnswer: a publish is not answered yet.
+// nothing: no event here waits or is charged. anOutcome: all events here were sent, and have their replies. aPlace:
+// events wait for a round. anAnswer: a publish has no reply yet.
 const (
 	nothing business = iota
 	anOutcome
@@ -174,8 +174,8 @@ func (c *core) spread() time.Duration {
 		c.settings.MaxPoll)
 }
 
-// apart returns the time over which to spread what all devices of so many users do, if each has as many events as this
-// one, and most at most.
+// apart returns the time over which to spread an action of all devices of so many users, if each has as many events as
+// this one. It is at most most.
 func apart(users, events uint64, most time.Duration) time.Duration {
 	seconds := float64(users) / float64(max(events, 1)) / comeback
 	return time.Duration(min(seconds*float64(time.Second), float64(most)))
@@ -201,8 +201,8 @@ func (c *core) alarms(now time.Time) (at []time.Time) {
 	return at
 }
 
-// takeCharged takes up an event that an earlier process left charged: its bundle in bundles, which holds those taken up
-// before.
+// takeCharged takes up an event that an earlier process left charged, and adds it to its bundle in bundles, the bundles
+// taken up before.
 func (c *core) takeCharged(record participation.Record, bundles map[[16]byte]*bundle) {
 	e := &event{record: record}
 	c.events[record.Key] = e
@@ -240,7 +240,7 @@ func (c *core) forget(e *event) {
 	c.answer(e)
 }
 
-// dismiss forgets events that wait for a round, since none will come.
+// dismiss forgets events that wait for a round, because none will come.
 func (c *core) dismiss(events []*event, why string) {
 	for _, e := range events {
 		c.forget(e)
@@ -273,7 +273,7 @@ func (c *core) abandon(events []*event, refused *consent.RefusedError) {
 // A book counts outcomes, and passes each to its callers.
 type book struct {
 	total Summary                    // of settled events, for Progress
-	early map[participation.Key]bool // of an earlier process, settled before anybody asked about them here
+	early map[participation.Key]bool // events of an earlier process, settled before a caller here asked about them
 }
 
 // tell passes an outcome to all callers that asked about an event. An event that an earlier process left charged may

@@ -98,8 +98,8 @@ func (r *reopened) close() {
 	}
 }
 
-// While a round waits for its users, the answers to its reports become durable: a process that dies then does not
-// leave users in doubt whose reports no batch has.
+// While a round waits for its users, the replies to its reports become durable: a process that dies then leaves no user
+// in doubt whose report is in no batch.
 func TestAnswersAreStoredWhileARoundWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 1, cohort: 8})

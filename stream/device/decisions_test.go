@@ -82,7 +82,7 @@ type closeStep struct {
 	Void     bool   `json:"void,omitempty"`
 }
 
-// hashText returns a hash that a letter stands for.
+// hashText returns the hash that a letter represents.
 func hashText(letter string) string {
 	h := stream.HashOf([]byte(letter))
 	return hex.EncodeToString(h[:])
@@ -135,7 +135,7 @@ func (s eventStep) apply(t *testing.T, p *participation.Record) bool {
 		case s.Answer.Stored:
 			ack.Status = stream.Stored
 		default:
-			return true // what does not come is told to nobody
+			return true // a result that does not come is passed to nobody
 		}
 		p.Acked(attempt(s.Answer.Attempt, s.Answer.Open, s.Answer.Join), ack)
 	case s.Close != nil:

@@ -197,7 +197,7 @@ func TestPinsHold(t *testing.T) {
 	})
 }
 
-// A refusal answers everybody who waits, with exit code 3's error.
+// After a refusal all waiting callers get exit code 3's error.
 func TestRefusalAnswersWaitingRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()

@@ -16,10 +16,10 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// TestSilosAreDrawnForEachRound checks that, where some of the silos make a round of many passes, the silos are
-// drawn again for each round: over many rounds each is in about as many, and those of the round before no more
-// often than others. A report that came too late for a round is charged and not drawn again, the stint is charged
-// once as a whole, and every round has a draw of its own.
+// TestSilosAreDrawnForEachRound checks that, where some of the silos make a round of many passes, the silos are drawn
+// again for each round: over many rounds each is in about as many, and silos of the round before no more often than
+// others. A report that came too late for a round is charged and not drawn again, the stint is charged once as a whole,
+// and every round has a draw of its own.
 func TestSilosAreDrawnForEachRound(t *testing.T) {
 	const silos, some, rounds = 6, 3, 30
 	for _, trust := range []accounting.Trust{accounting.Local, accounting.Shuffle} {

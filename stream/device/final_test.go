@@ -15,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// A refuser stores every report, and answers each publish that it did not.
+// A refuser stores every report, and replies to each publish that it did not.
 type refuser struct{ stream.Transport }
 
 func (l refuser) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {

@@ -23,7 +23,7 @@ func full(w *world, reports int) memory.Config {
 	return memory.Config{MaxReportBytes: int64(reports * (w.params.ReportBytes() + 100))}
 }
 
-// publishAll asks for n events, and tells what became of them.
+// publishAll publishes n events, and returns their outcomes.
 func publishAll(ctx context.Context, cl *device.Device, n int) func() map[participation.State]int {
 	var mu sync.Mutex
 	var group sync.WaitGroup
@@ -147,8 +147,8 @@ func (d denier) Publish(ctx context.Context, reports []stream.Outgoing) ([]strea
 	return acks, err
 }
 
-// TestNobodyLeavesInSilence checks that users of a round that is opened so often that they may be sent no more
-// reports are told so, and that their places go to others.
+// TestNobodyLeavesInSilence checks that users get an outcome if their round was opened so often that they may send no
+// more reports, and that their places go to others.
 func TestNobodyLeavesInSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()

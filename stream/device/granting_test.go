@@ -17,18 +17,18 @@ import (
 	"github.com/panlearn/panlearn/stream/grant"
 )
 
-// A clerk is an issuer that signs one message a person, and whose answers may be lost.
+// A clerk is an issuer that signs one message a person. Its replies may be lost.
 type clerk struct {
 	t      *testing.T
 	signer *grant.Signer
 	of     *grant.Task
 	store  grants.Store
 	given  map[string][]byte // messages by person
-	lose   int               // answers that are lost first
+	lose   int               // replies that are lost first
 	asked  int
 	when   []time.Time
 	order  [][]string // of the people in each request
-	wrong  bool       // it answers with bytes that are no signature
+	wrong  bool       // it replies with bytes that are no signature
 }
 
 // Sign implements grants.Source. What it is asked for has to be in the store.
@@ -94,7 +94,7 @@ func TestAsksWithOneMessage(t *testing.T) {
 			c.store = store
 			return newGranting(c, store, slog.New(slog.DiscardHandler))
 		}
-		// The first life ends while the answers are lost.
+		// The first life ends while the replies are lost.
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		first := with(store)
@@ -172,8 +172,8 @@ func TestDrawsOfOneTask(t *testing.T) {
 	}
 }
 
-// TestGatewayAsksOnTicks: an issuer learns of a gateway's people neither when within a second they came nor in which
-// order, in which their reports stand, and is asked once for all of a tick.
+// TestGatewayAsksOnTicks: an issuer learns neither when within a second a gateway's people came nor in which order,
+// which is their reports' order, and gets one request for all people of a tick.
 func TestGatewayAsksOnTicks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		signer := granttest.Signer(t)

@@ -41,7 +41,7 @@ func (w *world) shares(rounds uint64) []float64 {
 }
 
 // A hundred times as many devices with one event each as a round takes, twelve times as many as the plan knows of, all
-// of them slow to hear. Every round fills at the first attempt, long before its deadline. Who sends in vain has paid
+// of them slow to receive. Every round fills at the first attempt, long before its deadline. Who sends in vain has paid
 // all the same, so few may: the first round is sent what so many too many make of it, and the others a few reports a
 // place.
 //

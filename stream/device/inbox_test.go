@@ -2,8 +2,8 @@ package device
 
 import "testing"
 
-// A loop that took the token when it had room, and has none when it takes events, is told again: no event waits for
-// the next one to come before somebody looks.
+// A loop that took the token when it had room, and has none when it takes events, is signalled again: no event has to
+// wait until the next one comes.
 func TestInboxKeepsItsTokenForWhoHasNoRoom(t *testing.T) {
 	q := newInbox(2)
 	if err := q.put(t.Context(), &event{}); err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// The users of an interactive phase answer each of its rounds, with a draw and a report id of their own for each;
-// those of the phases around it answer one round. Nobody is in two phases.
+// The users of an interactive phase take part in each of its rounds, with a draw and a report id of their own for each;
+// users of the phases around it take part in one round. Nobody is in two phases.
 func TestUsersAnswerEveryRoundOfTheirPhase(t *testing.T) {
 	for _, bundle := range []int{1, 4} {
 		synctest.Test(t, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestDeathInAnInteractivePhase(t *testing.T) {
 	}
 }
 
-// The broker misbehaves in every way: outcomes are lost, and nobody answers more than was agreed.
+// The broker misbehaves in every way: outcomes are lost, and nobody takes part more often than was agreed.
 func TestInteractivePhaseOnALossyBroker(t *testing.T) {
 	for seed := range longtest.Seeds(t, uint64(12)) {
 		synctest.Test(t, func(t *testing.T) {

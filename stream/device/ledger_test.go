@@ -397,7 +397,7 @@ func ledgerDies(t *testing.T, failAt int, named, lost, inLedger bool) (died bool
 		}
 	})
 	s.audit(w)
-	up := uint64(0) // events that the device believes to stand, or sent
+	up := uint64(0) // events that the device counts as open, or sent
 	for key := range s.draws {
 		parts, err := s.Read([]participation.Key{key})
 		must(t, err)

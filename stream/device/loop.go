@@ -14,8 +14,8 @@ import (
 )
 
 // A chunk of events becomes durable in one write and travels in one publish: small enough that the stage opens the
-// first reports of a round while the last ones are sealed, large enough that the synced writes do not count. Bundles
-// are sealed as wholes, so their chunks may be larger.
+// first reports of a round while the last ones are sealed, large enough that the cost of the synced writes does not
+// matter. Bundles are sealed as wholes, so their chunks may be larger.
 const (
 	chunkMessages = 256
 	maxChunk      = 1024 // events
@@ -106,7 +106,7 @@ func (l *loop) run(ctx context.Context) error {
 	return l.shutdown(err)
 }
 
-// work waits for what comes, and does what is due, until ctx ends or an error ends the device.
+// work waits for inputs, and does what is due, until ctx ends or an error ends the device.
 func (l *loop) work(ctx context.Context) error {
 	if err := l.loadCharged(); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (l *loop) untilAlarm(now time.Time) time.Duration {
 	return l.times.rest(now, l.core.restless(), l.core.busy(), l.core.alarms(now)).Sub(now)
 }
 
-// actOnTime performs the work that is due by time.
+// actOnTime performs the work that is due now.
 func (l *loop) actOnTime(ctx context.Context, now time.Time) error {
 	if l.times.retries(now) {
 		l.sender.retry = true
@@ -262,7 +262,7 @@ func (l *loop) doWhatIsDue() error {
 	return l.sender.storeAnswers()
 }
 
-// loadCharged takes up what an earlier process left charged.
+// loadCharged takes up the events that an earlier process left charged.
 func (l *loop) loadCharged() error {
 	bundles := make(map[[16]byte]*bundle)
 	for record, err := range l.Store.Charged() {
@@ -286,7 +286,7 @@ func (l *loop) shutdown(err error) error {
 	for _, d := range l.courier.delivered.take() { // no delivery is left that could add another
 		l.sender.takeAnswer(d)
 	}
-	// A store that failed is not written again: what it holds is older, and so more careful.
+	// A store that failed is not written again: its content is older, and so more careful.
 	var refused *consent.RefusedError
 	if err == nil || errors.As(err, &refused) {
 		if failed := l.sender.storeAnswers(); failed != nil {
@@ -306,7 +306,7 @@ func (l *loop) shutdown(err error) error {
 	return err
 }
 
-// tellProgress passes on how far the device is.
+// tellProgress passes the device's progress on.
 func (l *loop) tellProgress() {
 	if l.Progress == nil {
 		return

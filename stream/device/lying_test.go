@@ -19,7 +19,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A falsifier stores every report, and answers each publish with a sequence beyond every cutoff.
+// A falsifier stores every report, and replies to each publish with a sequence beyond every cutoff.
 type falsifier struct{ stream.Transport }
 
 func (l falsifier) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
@@ -43,7 +43,7 @@ func (u unwritable) Publish(context.Context, []stream.Outgoing) ([]stream.Ack, e
 	return nil, errors.New("not to be written")
 }
 
-// batches returns the rounds in whose batch an event is, whatever its device was told.
+// batches returns the rounds with an event in their batch, whatever outcome its device got.
 func (s *spy) batches(w *world) map[participation.Key][]stream.Round {
 	out := map[participation.Key][]stream.Round{}
 	for _, m := range w.broker.Dump() {
@@ -119,8 +119,8 @@ func (s *spy) auditCharges(w *world, book ledger.Ledger, named bool, limit float
 }
 
 // A broker that lies makes devices believe that nobody was counted, while the stage counts everybody. Under a policy
-// that sets nothing every event is in one batch, or in those of one interactive phase; a larger max_epsilon lets it be
-// in more, and their composition is what the ledger says.
+// that sets nothing every event is in one batch, or in the batches of one interactive phase; a larger max_epsilon lets
+// it be in more, and the ledger has their composition.
 func TestLyingBrokerGetsWhatTheLedgerSays(t *testing.T) {
 	phases := func(p ...*wire.Phase) func(*world) { return func(w *world) { w.replan(p...) } }
 	for _, c := range []struct {
@@ -190,8 +190,8 @@ func TestLyingBrokerGetsWhatTheLedgerSays(t *testing.T) {
 	}
 }
 
-// A moody broker stores all and answers each report as it likes: as it is, with a sequence beyond every cutoff, of
-// another report, as refused, or not.
+// A moody broker stores all and replies to each report as it likes: truly, with a sequence beyond every cutoff or of
+// another report, with a refusal, or not.
 type moody struct {
 	stream.Transport
 	mu   *sync.Mutex // guards mood: a client makes several publishes at a time

@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// A dawdler has its reports stored at once, and hears some of the answers late.
+// A dawdler has its reports stored at once, and gets some of the replies late.
 type dawdler struct {
 	stream.Transport
 	calls atomic.Int64
@@ -42,7 +42,7 @@ func (r *joinOrder) Write(c participation.Change) error {
 	return r.spy.Write(c)
 }
 
-// TestMembersJoinInOneOrder: some members hear late what became of a round. The others wait a moment for them, and all
+// TestMembersJoinInOneOrder: some members get their outcome of a round late. The others wait a moment for them, and all
 // join the next one in the order of their keys, however the broker's answers fall.
 func TestMembersJoinInOneOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -70,8 +70,8 @@ func TestMembersJoinInOneOrder(t *testing.T) {
 	})
 }
 
-// TestPlacesOfMembers: members who hear nothing of the round before until the others have had their time keep their
-// places, and who came late has none.
+// TestPlacesOfMembers: members who have no outcome of the round before until the others have had their time keep their
+// places, and a late comer has none.
 func TestPlacesOfMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const users, rounds = 10, 3
@@ -229,7 +229,7 @@ func TestReserveIsBounded(t *testing.T) {
 }
 
 // TestOutcomeWhenThePhaseIsOver: who missed the last round of the phase waits for nothing when the next phase begins,
-// though that one takes nobody yet; and who answered the last round alone is told at once.
+// though that one takes nobody yet; and who took part only in the last round gets its outcome at once.
 func TestOutcomeWhenThePhaseIsOver(t *testing.T) {
 	for _, last := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -267,7 +267,7 @@ func TestOutcomeWhenThePhaseIsOver(t *testing.T) {
 				if r == 3 && last {
 					go publish() // and joins without waiting for members, because the round is open for long
 				}
-				if r < 3 || last { // of the other ones the device hears no attempt
+				if r < 3 || last { // of the other ones the device receives no attempt
 					w.open(ctx, r, 1, hash)
 					time.Sleep(time.Minute)
 					w.close(ctx, participation.Closed{Round: r, Attempt: nth(1), Manifest: hash, Cutoff: 1 << 40})

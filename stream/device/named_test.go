@@ -13,9 +13,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// TestBrokersTroubleIsNamed: a broker that answers no publish, and one that is full, are named in the log and in the
-// progress as long as they are so, with the refused publishes counted; and nothing but a report that was taken says
-// that they work again.
+// TestBrokersTroubleIsNamed: a broker that replies to no publish, and one that is full, are named in the log and in the
+// progress as long as that lasts, with the refused publishes counted; only a report that was taken clears the fault.
 func TestBrokersTroubleIsNamed(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

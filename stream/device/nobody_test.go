@@ -52,7 +52,7 @@ func peopleOf(names []string) iter.Seq2[task.Row, error] {
 }
 
 // TestNamesOfNobody: events under keys that the issuer takes for no person's names are refused, and keep nobody
-// waiting, though they are more than a gateway asks for at once.
+// waiting, though they are more than a gateway requests at once.
 func TestNamesOfNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 2, cohort: 4, sealed: true, grants: true})
@@ -77,8 +77,8 @@ func TestNamesOfNobody(t *testing.T) {
 	})
 }
 
-// TestManyPeopleOnATick: on a tick a gateway asks for as many people as the round takes, up to a bound, so that it can
-// fill it.
+// TestManyPeopleOnATick: on a tick a gateway requests tokens for as many people as the round takes, up to a bound, so
+// that it can fill it.
 func TestManyPeopleOnATick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const people = 3000

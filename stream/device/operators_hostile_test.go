@@ -189,7 +189,8 @@ func TestNineAttempts(t *testing.T) {
 	}
 }
 
-// TestUnpairedAttempts: a device waits, and pays nothing, until Open and Join of one attempt stand, whatever else does.
+// TestUnpairedAttempts: a device waits, and pays nothing, until Open and Join of one attempt are there, whatever else
+// is.
 func TestUnpairedAttempts(t *testing.T) {
 	for name, put := range map[string]func(l *lone){
 		"an Open alone": func(l *lone) { l.pair(1, 1, l.hash, nil).putOpen(l.ctx) },
@@ -319,7 +320,7 @@ func TestPartsInAnyOrder(t *testing.T) {
 }
 
 // TestAnotherJoinStands: a broker that lost a Join shows another one of the same Open. That is another attempt: the
-// device reads which one stands, and sends there under another id. The Close of the first counts nobody.
+// device reads which one is on the broker, and sends there under another id. The Close of the first counts nobody.
 func TestAnotherJoinStands(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		alone(t, plan{}, func(l *lone) {

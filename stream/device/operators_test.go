@@ -102,7 +102,7 @@ func (p *pair) x() split.Attempt {
 		Join: stream.HashOf(p.joined)}
 }
 
-// putOpen and putJoin put the records, until they stand.
+// putOpen and putJoin put the records, until they are stored.
 func (p *pair) putOpen(ctx context.Context) {
 	p.w.record(ctx, p.w.name.Open(p.round(), p.attempt()), p.opened)
 }

@@ -44,8 +44,8 @@ func TestTwoOperatorsCount(t *testing.T) {
 	}
 }
 
-// TestTwoOperatorsAskTheSameUsers: the users of an interactive phase answer each of its rounds to two operators, with a
-// draw of their own for each; those of the phases around it answer one round.
+// TestTwoOperatorsAskTheSameUsers: the users of an interactive phase take part in each of its rounds with two
+// operators, with a draw of their own for each; users of the phases around it take part in one round.
 func TestTwoOperatorsAskTheSameUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 3, cohort: 20, deadline: time.Minute, trust: accounting.Split})

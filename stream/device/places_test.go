@@ -25,10 +25,10 @@ func withPlaces(t testing.TB, p plan) *world {
 	return w
 }
 
-// A clerk stands between a device and the stage that gives places.
+// A clerk is between a device and the stage that gives places.
 type clerk struct {
 	stream.Transport
-	answer func(stream.PlaceRequest) (stream.PlaceAnswer, error) // in the place of the stage; nil: the stage answers
+	answer func(stream.PlaceRequest) (stream.PlaceAnswer, error) // replies for the stage; nil: the stage replies
 	way    time.Duration                                         // of everything, there and back
 
 	mu   sync.Mutex
@@ -229,7 +229,7 @@ func TestPastHalfOfTheLeaseThereIsNoPlace(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		way     time.Duration // of the request and its answer
-		asleep  time.Duration // by which the machine's clock goes on while the steady one stands still
+		asleep  time.Duration // by which the machine's clock goes on while the steady one stops
 		charged int
 	}{
 		{"in time", placesFor/2 - 100*time.Millisecond, 0, 1},

@@ -22,7 +22,7 @@ func (l *loop) poll() error {
 		}
 	}
 	now := time.Now()
-	// An event that came while this poll read no rounds causes the next poll at once.
+	// An event that came while this poll was not reading rounds causes the next poll at once.
 	l.times.resting = l.contract.agreement != nil &&
 		(!l.core.busy() || !l.rounds.over() && l.rounds.looked.Before(begun))
 	if l.times.resting {
@@ -76,7 +76,7 @@ func (l *loop) takeWake(w stream.Wake) error {
 		}
 	case one == nil:
 		if (at.Verb == "open" || at.Verb == "join") && at.Round > l.rounds.known.number() && !l.rounds.over() {
-			l.pollSoon() // its Round, without which it says nothing
+			l.pollSoon() // reads its Round, without which it has no meaning
 		}
 	case at.Verb == "open":
 		if o, a, ok := l.records.open(got, one.number, one.manifest); ok {
@@ -117,8 +117,8 @@ func (l *loop) takeWake(w stream.Wake) error {
 	return err
 }
 
-// pollSoon has a device that has a use for it poll soon, since something may have been written without a wake: at a random
-// time, so that not all devices poll at once.
+// pollSoon makes a device with something to do poll soon, because a record may have been written without a wake: at a
+// random time, so that not all devices poll at once.
 func (l *loop) pollSoon() {
 	if l.contract.agreement == nil || l.core.busy() {
 		l.times.soon(time.Now(), l.core.spread())

@@ -17,7 +17,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// posted are bodies with a key that can be read, which goes where %q stands, and one that is as it should be.
+// posted are bodies with a readable key, put in for %q, and one that is valid.
 var posted = []string{
 	`{"key": %q, "event": {"x0": 0.1, "x1": 0.2, "x2": 0.3, "y": 1}}`,
 	`{"key": %q, "event": {"x0": NaN, "x1": 0.2, "x2": 0.3, "y": 1}}`,

@@ -53,8 +53,8 @@ func newProx(t *testing.T, trust accounting.Trust, rounds int) *world {
 	return w
 }
 
-// A silo answers prox with all of its rows in every round, or with new ones in each: one vector, with the noise that
-// as many rows as it has need. The ledger holds what its shift costs.
+// A silo reports to prox about all of its rows in every round, or about new ones in each: one vector, with the noise
+// for its number of rows. The ledger holds the cost of the vector's shift.
 func TestSilosReportMinimisers(t *testing.T) {
 	for _, c := range []struct {
 		trust  accounting.Trust
@@ -172,7 +172,7 @@ func TestStoppedWhileSolving(t *testing.T) {
 			device := w.client(cfg)
 			device.OnReport(func(stream.Round, block.Block, randomizer.Params) {
 				stop()
-				time.Sleep(time.Millisecond) // in which the device hears of it
+				time.Sleep(time.Millisecond) // in which the device receives it
 			})
 			sum, err := device.Run(stopped, files(part{"a", 0, 20}))
 			if sum.Unused != 1 || sum.Open != 0 {

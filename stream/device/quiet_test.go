@@ -155,7 +155,7 @@ func TestWakesAreEnough(t *testing.T) {
 	})
 }
 
-// TestARoundThatWakesTellOfIsNotRead: a device that heard the Round and the Open of the round that its event is in
+// TestARoundThatWakesTellOfIsNotRead: a device that received the Round and the Open of its event's round with wakes
 // does not read again for seconds, though the look before them was a moment ago.
 func TestARoundThatWakesTellOfIsNotRead(t *testing.T) {
 	for range 20 { // times are drawn
@@ -246,7 +246,7 @@ func TestHostileWakes(t *testing.T) {
 		outcome := publish()
 		time.Sleep(time.Second)
 
-		// A task of the same name that somebody else signed is not believed where the first one stands.
+		// A task of the same name that somebody else signed is not believed while the first one is there.
 		theirs := other.announce(ctx, 7)
 		other.open(ctx, 7, 1, theirs)
 		other.end(ctx, 7)
@@ -288,7 +288,7 @@ func TestHostileWakes(t *testing.T) {
 			}
 		}
 
-		// They go on all the time, and the device reads what stands there.
+		// They go on all the time, and the device reads the record there.
 		w.open(ctx, 3, 1, hashes[3])
 		for range 3 * 60 {
 			say(w.name.Round(7), stored(other.broker, w.name.Round(7)))

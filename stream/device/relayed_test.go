@@ -73,8 +73,8 @@ func (d direct) RoundTrip(q *http.Request) (*http.Response, error) {
 	return got.Result(), nil
 }
 
-// A cache stands in front of a relay and keeps all that it may: for ever what is immutable, to ask again what is not
-// no-store, whatever the request says.
+// A cache is in front of a relay and keeps all that it may: immutable responses for ever, others for revalidation
+// unless they are no-store, whatever the request demands.
 type cache struct {
 	next http.RoundTripper
 	all  bool // it keeps records by their names as if they never changed, which it may not
@@ -138,8 +138,8 @@ func (have kept) again(q *http.Request) *http.Response {
 }
 
 // TestLostOpenBehindACache: the broker loses an Open and takes another under its number, and a cache between device and
-// relay, which has seen the lost one, keeps all that it may. The Close of the attempt that stands is not taken for the
-// lost one's: a device that sent to it does not call itself uncounted wrongly. A cache that keeps records by their names
+// relay, which has seen the lost one, keeps all that it may. The Close of the current attempt is not taken for the lost
+// one's: a device that sent to it does not call itself uncounted wrongly. A cache that keeps records by their names
 // shows what would happen.
 func TestLostOpenBehindACache(t *testing.T) {
 	for _, keepsAll := range []bool{false, true} {
@@ -188,8 +188,8 @@ func TestLostOpenBehindACache(t *testing.T) {
 	}
 }
 
-// TestHeadersOfAParticipation: in all requests of devices that take part to the end there is no header that tells them
-// apart, and no cookie, also where the relay's answers set one.
+// TestHeadersOfAParticipation: in all requests of devices that take part to the end there is no header that
+// distinguishes them, and no cookie, even if the relay's responses set one.
 func TestHeadersOfAParticipation(t *testing.T) {
 	const people = 3
 	w := newWorld(t, plan{rounds: 1, cohort: people})
@@ -243,8 +243,8 @@ func TestHeadersOfAParticipation(t *testing.T) {
 	}
 }
 
-// TestSameOverARelay plays this package's tests again with devices that go through a relay and a cache: a device over HTTP
-// is the same device. Left out are those that time a broker's answers or want its own words.
+// TestSameOverARelay plays this package's tests again with devices that go through a relay and a cache: a device over
+// HTTP is the same device. Tests that time a broker's replies or check its own words are left out.
 func TestSameOverARelay(t *testing.T) {
 	if *overRelay {
 		return // this is the run in the run

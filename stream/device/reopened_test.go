@@ -111,7 +111,7 @@ func TestAnotherOpenOfTheSameNumber(t *testing.T) {
 			} else {
 				records.forgets(w, w.openMessage(1, 1, hash))
 			}
-			time.Sleep(2 * device.DefaultMaxPoll) // no wake tells of it
+			time.Sleep(2 * device.DefaultMaxPoll) // no wake announces it
 			if n := sent.calls.Load(); n != c.sent {
 				t.Errorf("%v, restart %t: %d publishes, want %d", c.trust, c.restart, n, c.sent)
 			}

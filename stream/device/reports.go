@@ -123,7 +123,7 @@ func (p *reports) calibrate(phase int, point []float64, frame *convex.Frame) err
 		return p.tooSlow(work, limit)
 	}
 	p.settings.Logger.Warn("a report about as many rows takes longer than a round waits: rounds may close without this silo, "+
-		"and hear it too late. schedule.deadline of the task wants to be longer",
+		"and get it too late. schedule.deadline of the task has to be longer",
 		"leaves_within", p.beats.within(), "deadline", limit, "rows", rows)
 	return nil
 }

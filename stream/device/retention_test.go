@@ -28,7 +28,7 @@ func (w *world) pass(ctx context.Context, from, to stream.Round) {
 
 // retain removes what is further behind than the constant, as if it were old.
 func (w *world) retain(ctx context.Context) {
-	for r := stream.Round(1); r < years; r++ { // the sequence tells the age of a round
+	for r := stream.Round(1); r < years; r++ { // the sequence shows the age of a round
 		_, err := w.broker.PutOnce(ctx, w.name.Batch(r), []byte("x"))
 		must(w.t, err)
 	}
@@ -42,8 +42,8 @@ func (w *world) retain(ctx context.Context) {
 }
 
 // TestRoundIsGone: a device that took part in a round whose records were removed settles it as unknown, for good, and
-// sends nothing to it, whatever stands on its subjects now, the Close too, where a sweep was cut short between the
-// Open and it; its next event joins the newest round.
+// sends nothing to it, whatever is on its subjects now, also the Close, if a sweep was cut short between the Open and
+// it; its next event joins the newest round.
 func TestRoundIsGone(t *testing.T) {
 	for name, stands := range map[string]string{"gone": "", "and put again": "round", "but for its Close": "close"} {
 		t.Run(name, func(t *testing.T) {

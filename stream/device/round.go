@@ -16,8 +16,7 @@ import (
 // were published to.
 const maxAttempts = 16
 
-// An event holds the rows of one user, or one block of an organisation's rows, with its participation and those
-// who asked about it.
+// An event holds the rows of one user, or one block of an organisation's rows, with its participation and its callers.
 type event struct {
 	record participation.Record
 	person string // by the name that its application has; empty: its key names it
@@ -25,18 +24,18 @@ type event struct {
 	// the data of its reports; a row that could not be mapped is the zero Example, which no row of the task maps to
 	block   block.Block
 	work    func() block.Block // computes the block; nil: it was computed, or is not known
-	people  uint64             // that it is about; 0: each of its rows is a unit
+	people  uint64             // that its reports are about; 0: each of its rows is a unit
 	rows    uint64             // of the input that it represents; 0 if it is known from the store alone
 	before  uint64             // blocks of its organisation that come before it
 	present bool               // the block is known: false for an event known from the store alone
 	// refuses an event of another unit than the task's reports; nil: it was made for the task
 	fits      func(*consent.Agreement) error
 	over      func()              // called when the block is not needed any more; nil: nobody waits for that
-	terms     *consent.Agreement  // of a silo of which this is all; nil of all others
-	pinned    []participation.Key // of a silo, who is in which block, see participation.Pin
+	terms     *consent.Agreement  // terms of a silo that has only this event; nil for all others
+	pinned    []participation.Key // of a silo, the people of each block, see participation.Pin
 	early     *participation.Draw // drawn, and charged nothing for yet: it has no place; nil: nothing is drawn
 	draw      uint32              // decides when it joins while more wait than a round takes
-	callbacks []func(Outcome)     // of those who asked about it: called by the loop's goroutine; must not block
+	callbacks []func(Outcome)     // of its callers: called by the loop's goroutine; must not block
 }
 
 // units returns the number of units that the event is about: people, or else rows.
@@ -50,7 +49,7 @@ func (e *event) units() uint64 {
 // A bundle is the events that travel in one message. They are charged, sent and acknowledged together.
 type bundle struct {
 	events   []*event
-	inFlight bool // its publish is not answered yet
+	inFlight bool // its publish has no reply yet
 	tried    bool // it was published by this process
 	gone     bool // it goes to no further attempt at its round
 	// message holds the bytes that were sent to the attempt of, shared between two operators; nil: they are to be shared.
@@ -59,7 +58,7 @@ type bundle struct {
 	of      participation.Attempt
 }
 
-// record returns the record of the bundle's first event: in their sends and answers all its events are alike.
+// record returns the record of the bundle's first event: all its events have the same sends and replies.
 func (b *bundle) record() *participation.Record { return &b.events[0].record }
 
 // exhausted reports whether one of the events has used up its reports.
@@ -104,7 +103,7 @@ type share struct {
 	joined  uint64    // events, also those of bundles that are settled; without those that dropped out
 }
 
-// lag is longer than a replica is behind.
+// lag is longer than any replica lags.
 const lag = 30 * time.Second
 
 // wentBack reports whether the broker has lost the newest attempt known: for longer than a replica lags, an
@@ -120,9 +119,8 @@ func (r *round) wentBack(a participation.Attempt, now time.Time) bool {
 // phase returns the number of the first phase of a round's stint in the plan, from 1.
 func (r *round) phase() uint32 { return uint32(r.place.Stint.Index) + 1 }
 
-// later reports whether a round comes after the first one of its interactive phase, so that its users are those
-// who answered before. Silos draw again for each round: all of them are charged for all rounds, whichever of them
-// answer.
+// later reports whether a round comes after the first one of its interactive phase, so that its users took part in the
+// phase before. Silos draw again for each round: all of them are charged for all rounds, whichever of them take part.
 func (r *round) later() bool {
 	return r != nil && r.message != nil && r.place.Interactive() && r.message.Step > r.place.Stint.First &&
 		r.place.Plan.GetSilos() == 0
@@ -172,10 +170,10 @@ func (r *round) receives() bool {
 	return r != nil && r.paired() && r.closed == nil && r.closing == nil && !r.done && !r.claimed && r.missing.IsZero()
 }
 
-// elapsed returns how long the newest attempt has been open: by this client's clock since it saw the Open, or by
-// the time in the Open, whichever is longer. A device that comes late to a waiting round must not keep the round
-// waiting. Of two operators it counts from the Join, or a late one had all devices join at once; a helper whose clock is
-// behind begins no attempt before its Open.
+// elapsed returns how long the newest attempt has been open: by this client's clock since it saw the Open, or by the
+// time in the Open, whichever is longer. A device that comes late to a waiting round must not keep the round waiting.
+// With two operators it counts from the Join, because otherwise a late Join would make all devices join at once; a
+// helper whose clock is behind begins no attempt before its Open.
 func (r *round) elapsed(now time.Time) time.Duration {
 	begun := r.open.StartedUnixMs
 	if r.join != nil {
@@ -189,8 +187,8 @@ func (r *round) joins(draw uint32) time.Duration {
 	return stream.RampOf(r.open.JoinProbability, r.open.JoinDoublingMs).After(draw)
 }
 
-// turn returns the draw of an event, adjusted where organisations report by turns, which they do in a plan of one
-// pass. In many passes each draw is as good as another, whichever silos answered before.
+// turn returns the draw of an event, adjusted where organisations report by turns, which they do in a plan of one pass.
+// In many passes each draw is as good as another, whichever silos took part before.
 func (r *round) turn(e *event, draw uint32) uint32 {
 	silos := r.place.Plan.GetSilos()
 	if silos == 0 || r.place.Interactive() {
@@ -199,9 +197,9 @@ func (r *round) turn(e *event, draw uint32) uint32 {
 	return stream.Turn(draw, e.before, uint64(r.number-1)*r.place.Cohort, silos, r.place.Cohort)
 }
 
-// reopen has all bundles be sent to another attempt. Where events are sent to so many attempts alone, those that are not
-// sent to this one leave their places to others, or a client that had sent a whole cohort would wait for a Close that
-// only it can bring about.
+// reopen marks all bundles to be sent to another attempt. If events may be sent to a limited number of attempts, events
+// that are not sent to this one leave their places to others; otherwise a client that had sent a whole cohort would
+// wait for a Close that only its own reports can bring about.
 func (s *share) reopen(attempt participation.Attempt, of participation.Attempts) {
 	if s.owed = append(s.owed[:0:0], s.bundles...); of.Most == math.MaxUint32 {
 		return
@@ -214,7 +212,7 @@ func (s *share) reopen(attempt participation.Attempt, of participation.Attempts)
 	}
 }
 
-// attempts lists the attempts whose Close may exist, newest first.
+// attempts returns the attempts that may have a Close, newest first.
 func (r *round) attempts() []stream.Attempt {
 	var list []stream.Attempt
 	seen := make(map[stream.Attempt]bool)

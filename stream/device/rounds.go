@@ -47,7 +47,7 @@ func (r *rounds) gathering() bool {
 	return r.joinable() && r.known.newest.later() && r.known.newest.elapsed(r.now()) < r.poll && r.known.absent() > 0
 }
 
-// readNew reads what is new of rounds, attempts and the End, as long as this client has something to do.
+// readNew reads new rounds and attempts and the End, as long as this client has something to do.
 func (r *rounds) readNew(busy func() bool) error {
 	before, was := r.learned, r.known.newest
 	if !r.over() && busy() {
@@ -178,7 +178,7 @@ func (r *rounds) takeOpen(one *round, o *wire.Open, a participation.Attempt) {
 	}
 }
 
-// begin has an attempt that is known whole take reports.
+// begin lets a completely known attempt take reports.
 func (r *rounds) begin(one *round) {
 	of := r.contract.agreement.Attempts()
 	if !one.opened.IsZero() && len(one.bundles) > 0 {
@@ -212,7 +212,7 @@ func (r *rounds) takeClose(one *round, c *wire.Close) bool {
 	return true
 }
 
-// takeEnd takes up that the task has ended.
+// takeEnd records that the task has ended.
 func (r *rounds) takeEnd(end *wire.End) {
 	r.endedAt, r.last = r.now(), stream.Round(end.LastRound)
 	for _, one := range r.known.sorted() {
@@ -230,8 +230,8 @@ func (r *rounds) hearsRound(number stream.Round) bool {
 	return !r.over() && (number > r.known.number() || r.known.of[number] != nil)
 }
 
-// hearRound takes a Round that came with a wake. spread is the time over which the devices of the task spread what all
-// of them read.
+// hearRound takes a Round that came with a wake. spread is the time over which the devices of the task spread a read
+// that all of them make.
 func (r *rounds) hearRound(m *wire.Round, hash stream.Hash, spread time.Duration) error {
 	if known := r.known.of[stream.Round(m.Round)]; known != nil {
 		if known.manifest != hash {
@@ -299,9 +299,9 @@ func (r *rounds) judgeDue(now time.Time, busy func() bool) {
 const backAgain = "the learner and the broker were put back to an earlier time (docs/how-to/runbook.md, state folder and broker of different times), or somebody announces a round " +
 	"twice. Users of what is lost stay charged; nobody answers again until a round is announced that is new to this device"
 
-// markReplaced notes that the learner announced another round under a number that this device knows. The device takes no
-// part in that round: its users, or others of the same device, may have answered the first. Nobody joins the lost
-// round either, and once the task has gone on with a new round, nothing will tell who was counted in it.
+// markReplaced notes that the learner announced another round under a number that this device knows. The device takes
+// no part in that round: its users, or others of the same device, may have taken part in the first. Nobody joins the
+// lost round either, and once the task has gone on with a new round, no record will show who was counted in it.
 func (r *rounds) markReplaced(number stream.Round) {
 	if r.back.older < number {
 		r.back.mark(number, r.now())
@@ -315,9 +315,8 @@ func (r *rounds) markReplaced(number stream.Round) {
 	}
 }
 
-// isReplaced reads whether the broker shows another round than the one that is known under a number, by the
-// learner's word. Those of an interactive phase are in order whatever was lost: the users of all its rounds are the
-// same.
+// isReplaced reads whether the broker has another round, signed by the learner, than the known one under a number.
+// Rounds of an interactive phase are never taken as replaced, because all of them have the same users.
 func (r *rounds) isReplaced(one *round) bool {
 	if one.message == nil || one.place.Interactive() {
 		return false

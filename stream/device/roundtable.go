@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// A roundTable holds the rounds that are known: the newest, and those that events of this client are in.
+// A roundTable holds the known rounds: the newest, and the rounds with events of this client.
 type roundTable struct {
 	of     map[stream.Round]*round
 	newest *round // nil before the first
@@ -22,7 +22,7 @@ func (t *roundTable) number() stream.Round {
 	return t.newest.number
 }
 
-// sorted returns the rounds that are known, oldest first.
+// sorted returns the known rounds, oldest first.
 func (t *roundTable) sorted() []*round {
 	return slices.SortedFunc(maps.Values(t.of), func(a, b *round) int { return int(int64(a.number) - int64(b.number)) })
 }
@@ -48,7 +48,7 @@ func (t *roundTable) absent() (n uint64) {
 	return n
 }
 
-// proveClosed notes that the round of a number is closed, as the store proves, if that is the newest.
+// proveClosed notes that the store proves the round of a number to be closed, if it is the newest.
 func (t *roundTable) proveClosed(number stream.Round) {
 	if t.newest != nil && number >= t.newest.number {
 		t.newest.done = true
@@ -64,7 +64,7 @@ func (t *roundTable) abandonLost() {
 
 // A setback notes that the broker was put back to an earlier time.
 type setback struct {
-	older stream.Round // newest round known that the broker does not show, or shows another for; 0: none
+	older stream.Round // newest known round that the broker lacks, or has replaced by another; 0: none
 	since time.Time    // when that was first seen
 }
 

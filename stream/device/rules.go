@@ -6,7 +6,7 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// rules decide what an event may still do, by its record, the policy and the rounds that are known. They change nothing.
+// rules decides what an event may still do, by its record, the policy and the known rounds. It changes nothing.
 type rules struct {
 	settings *Settings
 	contract *contract
@@ -41,12 +41,12 @@ func (r *rules) dear(e *event) *consent.RefusedError {
 	return r.contract.agreement.Again(e.record.Refunds + 2)
 }
 
-// stays reports whether an event of an interactive phase may be asked again in that phase.
+// stays reports whether an event of an interactive phase may take part again in that phase.
 func (r *rules) stays(e *event) bool {
 	p, newest := &e.record, r.rounds.known.newest
 	if r.rounds.over() || !p.Stays(p.Draw.Phase) ||
 		uint64(p.Reports) >= uint64(r.settings.Policy.Reports())+uint64(p.Rounds) {
-		return false // the next round allows one report more than Exhausted says of the last
+		return false // the next round allows one report more than Exhausted allows for the last
 	}
 	if newest != nil && newest.message != nil && newest.phase() != p.Draw.Phase {
 		return false

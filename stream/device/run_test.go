@@ -241,8 +241,8 @@ func TestPanDropsOut(t *testing.T) {
 	}
 }
 
-// The task has ended and a Close is missing. A gateway that is started again reads its rows one by one, slower than
-// anything answers: it waits for the Close, and does not take unanswered rows for no rows.
+// The task has ended and a Close is missing. A gateway that is started again reads its rows one by one, slower than any
+// reply comes: it waits for the Close, and does not take rows without an outcome for no rows.
 func TestRunWaitsForACloseAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 1, cohort: 3})

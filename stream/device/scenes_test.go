@@ -388,7 +388,7 @@ var scenes = map[string]func(*testing.T) *scene{
 		s.begins()
 		s.announces(1)
 		s.opens(1, 1, func(o *wire.Open) { o.PlacesMs = 3000 })
-		s.offers("a") // nobody answers
+		s.offers("a") // no reply comes
 		give("the stage has users wait for 2 s", 5*time.Second, answers(stream.PlaceWait, 2*time.Second))
 		give("the stage gives places whose time is over", 4*time.Second, answers(stream.PlaceGranted, time.Millisecond))
 		give("the stage gives places", 4*time.Second, answers(stream.PlaceGranted, 3*time.Second))

@@ -10,8 +10,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// A sender takes events from the queue into bundles of the newest round, and has bundles published until they are
-// answered.
+// A sender takes events from the queue into bundles of the newest round, and has bundles published until they have a
+// reply.
 type sender struct {
 	*core
 	settler *settler
@@ -50,7 +50,7 @@ func (s *sender) joinWaiting() error {
 	return nil
 }
 
-// misfit explains why an event that waited is dismissed.
+// misfit returns the reason why an event that waited is dismissed.
 const misfit = "the round is none that they may answer"
 
 // join charges waiting events to the newest round, with a draw of their own each, and only then sends them.
@@ -103,7 +103,8 @@ func (s *sender) refuse(refused []refusal) {
 	}
 }
 
-// send notes a publish of bundles to the newest attempt, durably, and then makes it. All of them may be sent there.
+// send notes a publish of bundles to the newest attempt, durably, and then makes it. The caller has checked that all of
+// them may be sent there.
 func (s *sender) send(r *round, bundles []*bundle) error {
 	change := participation.Change{Rounds: map[stream.Round]stream.Hash{r.number: r.manifest}}
 	again, of := false, s.contract.agreement.Attempts()
@@ -158,7 +159,7 @@ func (s *sender) takeAnswer(d delivery) {
 }
 
 // sendOwed sends the bundles of the newest round that its newest attempt has not, or may not have: at once to a new
-// attempt, at the pace of the timer where an answer is missing.
+// attempt, at the timer's pace if a reply is missing.
 func (s *sender) sendOwed() error {
 	r := s.rounds.known.newest
 	if !r.receives() || r.message == nil {
@@ -170,7 +171,7 @@ func (s *sender) sendOwed() error {
 		record, a := b.record(), r.attempt
 		switch {
 		case b.inFlight || record.Answered(a) || !record.MaySend(a, of):
-			// Its answer, settling or a newer attempt decides about it.
+			// Its reply, settling or a newer attempt decides about it.
 		case !record.SentTo(a) && !(of.Alike && len(record.Sends) > 0) && b.exhausted(s.settings.Policy.Reports()):
 			ended = append(ended, b) // it was sent often enough
 		case n >= s.uplink.room() || (record.SentTo(a) && b.tried && !s.retry):
@@ -195,7 +196,7 @@ func (s *sender) sendOwed() error {
 	return nil
 }
 
-// storeAnswers stores the answers that are not stored yet. A store that misses some is safe: it takes the publish as
+// storeAnswers stores the replies that are not stored yet. A store that misses some is safe: it takes the publish as
 // unanswered.
 func (s *sender) storeAnswers() error {
 	s.flushed = s.now()
@@ -213,7 +214,7 @@ func (s *sender) storeAnswers() error {
 	return nil
 }
 
-// byKey orders events by their keys, so that what is done to all of them is done in the same order in every run.
+// byKey orders events by their keys, so that every run handles them in the same order.
 func byKey(a, b *event) int { return bytes.Compare(a.record.Key[:], b.record.Key[:]) }
 
 // changeOf returns the change that stores the records of events.

@@ -32,7 +32,7 @@ func (s *settler) settleClosed() error {
 	return nil
 }
 
-// settle decides about the events of a round, except those that wait for the broker's answer.
+// settle decides about the events of a round, except events that wait for the broker's reply.
 func (s *settler) settle(r *round, by func(*participation.Record)) error {
 	var events []*event
 	waiting := r.bundles[:0:0]
@@ -49,9 +49,9 @@ func (s *settler) settle(r *round, by func(*participation.Record)) error {
 	return s.conclude(r, events, by)
 }
 
-// giveUp leaves to others the places of bundles that go to no further attempt at a round because one of their
-// events has used up its reports. It settles those events, except members of an interactive phase, which wait for
-// the Close and then for the next round.
+// giveUp gives up the places of bundles that go to no further attempt at a round because one of their events has used
+// up its reports. It settles those events, except members of an interactive phase, which wait for the Close and then
+// for the next round.
 func (s *settler) giveUp(r *round, bundles []*bundle) error {
 	var users uint64
 	var over []*event
@@ -88,7 +88,7 @@ func (s *settler) conclude(r *round, events []*event, by func(*participation.Rec
 			by(&e.record)
 		}
 		if got := s.do(effect{call: write, change: changeOf(some)}); got.err != nil {
-			for _, e := range events { // nobody knows what is stored; a restart finds out
+			for _, e := range events { // what is stored is unknown; a restart finds out
 				e.record.State = participation.Charged
 				r.bundles = append(r.bundles, &bundle{events: []*event{e}})
 			}
@@ -119,7 +119,7 @@ func (s *settler) requeue(e *event) {
 	case !s.settled(e) && e.present:
 		s.line(e)
 	case e.record.State != participation.Uncounted && s.stays(e):
-		delete(s.events, e.record.Key) // nobody asked about it in this life yet; who does finds it in the store
+		delete(s.events, e.record.Key) // no caller asked about it in this process yet; a later one finds it in the store
 	default:
 		s.forget(e)
 	}

@@ -34,7 +34,7 @@ func newSpy(t testing.TB, s participation.Store) *spy {
 		owner: map[[16]byte]participation.Key{}, rounds: map[[16]byte]stream.Round{}, noted: map[[16]byte]map[stream.Attempt]bool{}}
 }
 
-// drawOf returns what tells a draw from others: its report id, or the secret that its ids follow from.
+// drawOf returns the value that identifies a draw: its report id, or the secret from which its ids follow.
 func drawOf(d participation.Draw) string { return string(d.Report[:]) + string(d.Secret[:]) }
 
 // idIn returns the report id of a draw in an attempt.
@@ -159,8 +159,8 @@ func (s *spy) audit(w *world, others ...*spy) {
 		}
 		s.auditRounds(w, opened[k], rounds)
 	}
-	// Two draws agree in one coordinate with probability at most 0.25, that of the mode of Bin(10, 1/2), so in three
-	// with at most 1/64, and five pairs all do with less than 1e-9.
+	// Two draws agree in one coordinate with probability at most 0.25, the probability of the mode of Bin(10, 1/2), so in
+	// three with at most 1/64, and five pairs all do with less than 1e-9.
 	if pairs >= 5 && same == pairs && w.helper == nil { // under trust split rounding alone is random
 
 		s.t.Errorf("%d events sent the same counts in two rounds", same)
@@ -181,8 +181,8 @@ func (s *spy) audit(w *world, others ...*spy) {
 	}
 }
 
-// auditRounds insists that an event answered one round, or those of one interactive phase, each step once: open are the
-// rounds that may have counted it, drawn those that it was charged with.
+// auditRounds checks that an event took part in one round, or in the rounds of one interactive phase, each step once:
+// open are the rounds that may have counted it, drawn the rounds that it was charged with.
 func (s *spy) auditRounds(w *world, open map[stream.Round]bool, drawn map[stream.Round]participation.Draw) {
 	s.t.Helper()
 	phases, draws, steps := map[int]int{}, map[int]int{}, map[uint64]bool{}

@@ -124,7 +124,7 @@ func (d distant) Publish(ctx context.Context, reports []stream.Outgoing) ([]stre
 	}
 }
 
-// TestAStopHearsTheAnswers: a client that is stopped while the broker's answers are on their way takes them, so that
+// TestAStopHearsTheAnswers: a client that is stopped while the broker's replies are on their way takes them, so that
 // the next one knows who was counted, though the round closed meanwhile and takes nothing again.
 func TestAStopHearsTheAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestAStopHearsTheAnswers(t *testing.T) {
 	})
 }
 
-// TestAStopDoesNotWaitForABrokerThatIsAway: answers that do not come keep nobody.
+// TestAStopDoesNotWaitForABrokerThatIsAway: replies that do not come delay no stop.
 func TestAStopDoesNotWaitForABrokerThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 1, cohort: 8})
@@ -179,7 +179,7 @@ func TestAStopDoesNotWaitForABrokerThatIsAway(t *testing.T) {
 	})
 }
 
-// silent is a broker that answers nothing.
+// silent is a broker that never replies.
 type silent struct{ stream.Transport }
 
 func (silent) Publish(ctx context.Context, _ []stream.Outgoing) ([]stream.Ack, error) {

@@ -242,8 +242,8 @@ func TestSubmitNeverLooks(t *testing.T) {
 	})
 }
 
-// In a task that protects people all events of a user are one report; in an interactive phase a user answers all of its
-// rounds, and the outcome comes when they are over.
+// In a task that protects people all events of a user are one report; in an interactive phase a user takes part in all
+// of its rounds, and the outcome comes when they are over.
 func TestSubmitPeopleAndMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const users, rounds = 12, 3

@@ -9,9 +9,9 @@ const comeback = 1000
 // joinEvery is the shortest time between two checks for events that are due to join: each check costs a write.
 const joinEvery = 50 * time.Millisecond
 
-// A pace decides when a device polls the broker though no wake told it to. The mean time between two polls doubles
-// while polls find nothing that no wake had told, and when a wake brings something new, which also postpones the
-// next poll. All times are jittered by half.
+// A pace decides when a device polls the broker without a wake. The mean time between two polls doubles while polls
+// find nothing beyond the wakes, and when a wake brings something new, which also postpones the next poll. All times
+// are jittered by half.
 type pace struct {
 	least, most time.Duration
 	chance      chance
@@ -40,7 +40,7 @@ func (p *pace) looked(now time.Time, news bool, most time.Duration) {
 	p.due = now.Add(p.chance.around(p.wait))
 }
 
-// rests records that nothing is to be done: the next poll is far away, and the mean wait keeps its value.
+// rests records that there is nothing to do: the next poll is far away, and the mean wait keeps its value.
 func (p *pace) rests(now time.Time) { p.due = now.Add(p.chance.around(p.most)) }
 
 // heard records that a wake brought something new, and postpones the next poll: while wakes come there is less to
@@ -52,11 +52,11 @@ func (p *pace) heard(now time.Time, most time.Duration) {
 	}
 }
 
-// times decide when the loop does something though nothing came: a poll, at its pace, or another try of a publish.
+// times decides when the loop acts without an input: it polls, at its pace, or tries a publish again.
 type times struct {
 	pace
 	retry   time.Time // of the next try; zero: there is nothing to try again
-	idle    bool      // nothing was to be done when the loop last rested
+	idle    bool      // there was nothing to do when the loop last rested
 	resting bool      // and so the next poll is far away
 }
 

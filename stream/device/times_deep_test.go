@@ -20,7 +20,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// A sighting is a report writer that tells when each report came.
+// A sighting is a report writer that records when each report came.
 type sighting struct {
 	stream.Transport
 	seen chan time.Time

@@ -16,8 +16,8 @@ import (
 // Names tell keys of events apart in a trace.
 type Names func(participation.Key) string
 
-// OnEffect shows each effect that the machines asked for, and what came of it, in one line without payloads or lots.
-// Those that only show the device's state to others are left out. broken is told of effects that come too early.
+// OnEffect shows each effect of the machines, and its result, in one line without payloads or lots. Effects that only
+// show the device's state to others are left out. broken is called for effects that come too early.
 func (c *Device) OnEffect(names Names, show, broken func(string)) {
 	order := order{make(map[participation.Key]stream.Round), make(map[participation.Key]sent)}
 	c.loop.onEffect = func(e effect, got result) {

@@ -37,7 +37,7 @@ type scene struct {
 	mu     sync.Mutex // guards all below
 	faults map[memory.Op]memory.Fault
 	places func(stream.PlaceRequest) stream.PlaceAnswer // nil: nobody gives places
-	answer func(*stream.Ack)                            // nil: the broker's answer is told as it is
+	answer func(*stream.Ack)                            // nil: the broker's reply is passed on unchanged
 }
 
 func newScene(t *testing.T, p plan) *scene { return newWorld(t, p).scene() }

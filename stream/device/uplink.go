@@ -16,18 +16,18 @@ import (
 // alone.
 type window struct{ now, least, most int }
 
-// An answer is quick, and the window grows by what it is about, or slow.
+// A reply within quickAnswer lets the window grow by its events; one after slowAnswer halves it.
 const (
 	quickAnswer = time.Second
 	slowAnswer  = 2 * time.Second
 )
 
-// newWindow begins with two chunks.
+// newWindow returns a window of two chunks.
 func newWindow(chunk, most int) window {
 	return window{now: min(2*chunk, most), least: min(chunk, most), most: most}
 }
 
-// answered takes the answer about some events, which took so long.
+// answered takes the reply about some events, and the time that it took.
 func (w *window) answered(events int, took time.Duration) {
 	switch {
 	case took <= quickAnswer:
@@ -37,8 +37,7 @@ func (w *window) answered(events int, took time.Duration) {
 	}
 }
 
-// An uplink decides how much may be sent to the broker now, from how the broker answered what was sent. It sends
-// nothing itself.
+// An uplink decides how much may be sent to the broker now, from the broker's earlier replies. It sends nothing itself.
 type uplink struct {
 	log    *slog.Logger
 	poll   time.Duration // Settings.Poll
@@ -74,8 +73,8 @@ func (u *uplink) most(n, owed int, attempt participation.Attempt, now time.Time)
 	return min(n, u.refusals.tries(1, attempt, now)*u.bundle)
 }
 
-// answered takes the answer to a delivery, and logs what it shows of the broker: it refuses reports, does not answer, or
-// takes them again, which only a stored report shows.
+// answered takes the reply to a delivery, and logs the state of the broker: it refuses reports, does not reply, or
+// takes reports again, which only a stored report shows.
 func (u *uplink) answered(d delivery, now time.Time) {
 	u.window.answered(d.events(), now.Sub(d.due))
 	refused, taken := u.refusals.told(d, u.poll, now)

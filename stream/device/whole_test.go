@@ -157,8 +157,8 @@ func of(n int, parts ...part) (rows []int) {
 	return rows[:n]
 }
 
-// A silo answers every round of the plan's stint with all of its rows, in their order, each with a draw of its own; as
-// many as it has, with the noise that so many need. What it is charged follows from both.
+// A silo reports to every round of the plan's stint about all of its rows, in their order, each with a draw of its own,
+// and with the noise for its number of rows. What it is charged follows from both.
 func TestAllRowsInEveryRound(t *testing.T) {
 	for _, trust := range []accounting.Trust{accounting.Local, accounting.Shuffle, accounting.Split} {
 		synctest.Test(t, func(t *testing.T) {
@@ -279,8 +279,8 @@ func TestAllRowsOverDeaths(t *testing.T) {
 	}
 }
 
-// A silo whose state folder knows of nothing is told so where the task has gone on: its rows may have been drawn
-// before. Who begins with the task, or comes back with its folder, is not.
+// A silo with an empty state folder gets a warning if the task has gone on: its rows may have been drawn before. A silo
+// that begins with the task, or returns with its folder, gets none.
 func TestLostFoldersAreToldOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSilos(t, accounting.Local, 4)
@@ -336,8 +336,8 @@ func TestFewerRowsAreRefused(t *testing.T) {
 	})
 }
 
-// A silo that its task cannot take, or whose policy asks for more noise than reports have room for, is refused by
-// public numbers alone, and told what would do, which then does; nothing is sent.
+// A silo that its task cannot take, or whose policy needs more noise than reports have room for, is refused by public
+// numbers alone. The error names what would be accepted, which then is; nothing is sent.
 func TestSizesThatAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		name         string

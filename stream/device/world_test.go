@@ -162,7 +162,7 @@ func taskHash(t testing.TB, m *wire.Task) stream.Hash {
 	return stream.HashOf(body)
 }
 
-// put insists until the record stands.
+// put retries until the record is stored.
 func (w *world) put(ctx context.Context, subject string, id *seal.Identity, m proto.Message) {
 	w.t.Helper()
 	data, err := id.Sign(m)

@@ -93,8 +93,8 @@ func TestTokenOfTheRFC(t *testing.T) {
 	}
 }
 
-// TestIssuance: what a device asks for is signed, finished and verified; the message follows from the stored request
-// alone, and tells nothing that two devices share.
+// TestIssuance: a device's request is signed, finished and verified; the message follows from the stored request alone,
+// and holds nothing that two devices share.
 func TestIssuance(t *testing.T) {
 	s := signerOf(t)
 	task := tokensOf(t, s.Public(), stream.Hash{1})

@@ -27,7 +27,7 @@ func (h *hexed) UnmarshalText(text []byte) (err error) {
 }
 
 // vectors are docs/vectors/grants.json: an issuance from the device's draws to the token, tokens that must be refused,
-// what stands in a report, and the lists of two rounds.
+// the fields in a report, and the lists of two rounds.
 type vectors struct {
 	Private   hexed       `json:"private_key"`
 	Public    hexed       `json:"issuer_key"`

@@ -27,7 +27,7 @@ func proxTask() *wire.Task {
 	return task
 }
 
-// A report of a minimiser is charged by the shift of one vector, which is a little more than that of one unit of
+// A report of a minimiser is charged by the shift of one vector, which is a little more than the shift of one unit of
 // several; the rounds of a stint compose, and more units of a silo's own are cheaper.
 func TestProxIsChargedByItsShift(t *testing.T) {
 	task := proxTask()

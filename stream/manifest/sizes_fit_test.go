@@ -8,8 +8,8 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// TestTaskThatIsTooLarge: a public model makes the task as much larger, and a broker that takes less is told of with
-// both numbers and what can be made smaller.
+// TestTaskThatIsTooLarge: a public model makes the task as much larger, and the error about a broker that takes less
+// has both numbers and names what can be made smaller.
 func TestTaskThatIsTooLarge(t *testing.T) {
 	task := goodTask()
 	plain, err := manifest.SizesOf(task, nil)

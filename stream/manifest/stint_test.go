@@ -108,7 +108,7 @@ func TestSomeOfTheSilosAnswer(t *testing.T) {
 	}
 }
 
-// onePass returns a phase of gradients in which each block answers one round.
+// onePass returns a phase of gradients in which each block takes part in one round.
 func onePass(p *wire.Plan, rounds, users uint64) *wire.Phase {
 	f := proto.CloneOf(p.Phases[1])
 	p.Practical = nil

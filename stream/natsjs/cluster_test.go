@@ -76,7 +76,7 @@ func tryCluster(t testing.TB) *servers {
 	return c
 }
 
-// freePort returns a port below those of outgoing connections, which may take any above.
+// freePort returns a port below the range of outgoing connections, which may take any port there.
 func freePort(t testing.TB) int {
 	t.Helper()
 	for range 100 {

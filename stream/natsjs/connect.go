@@ -181,7 +181,7 @@ func credentialsFix(c ConnectConfig) string {
 	if file := cmp.Or(c.Creds, c.NKey); file != "" {
 		return "the broker takes no user with the key of " + file + ": it was revoked or replaced, or is of another broker"
 	}
-	return "the broker wants another user: name the file of its credentials with --creds or --nkey"
+	return "the broker requires another user: name the file of its credentials with --creds or --nkey"
 }
 
 // brokenOff reports whether the network ended a connection attempt, and not an answer of the broker: a dying broker

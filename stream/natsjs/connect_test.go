@@ -33,8 +33,7 @@ func TestConnectRefuses(t *testing.T) {
 	}
 }
 
-// TestConnectHidesPasswords: whatever an address looks like, no error has a word of what stands before its @; it has
-// the hosts.
+// TestConnectHidesPasswords: whatever an address looks like, no error has a word from before its @; it has the hosts.
 func TestConnectHidesPasswords(t *testing.T) {
 	for _, url := range []string{
 		"nats://me:hush@127.0.0.1:1", "tls://me:hush@127.0.0.1:1", "me:hush@127.0.0.1:1", "nats://hush@127.0.0.1:1",

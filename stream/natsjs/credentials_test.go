@@ -237,7 +237,7 @@ func TestCredentialsAreRenewed(t *testing.T) {
 	}
 }
 
-// overheard hears of a line of the log that speaks of another user.
+// overheard waits for a line of the log about another user.
 type overheard chan struct{}
 
 func (o overheard) Write(line []byte) (int, error) {

@@ -31,7 +31,7 @@ func TestShortFetches(t *testing.T) {
 	}
 	const n = 1000
 	var published sync.WaitGroup
-	defer published.Wait() // the last report may be taken before its publisher hears that it was stored
+	defer published.Wait() // the last report may be taken before its publisher gets the acknowledgement
 	published.Go(func() {
 		for i := range n {
 			id := [16]byte{byte(i), byte(i >> 8), 1}

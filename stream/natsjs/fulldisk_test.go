@@ -15,9 +15,9 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// TestFullDiskIsNamed: nats-server says nothing to a write that finds the disk full, and to all later ones of that
-// stream, with room again too. A writer is told what that is and what to do, and what is not stored is not known
-// to be refused; the server in the process knows that it has to be started again, after which it works.
+// TestFullDiskIsNamed: nats-server does not reply to a write that finds the disk full, nor to all later ones of that
+// stream, also with room again. A writer gets an error with cause and advice, and a write that is not stored does not
+// count as refused; the server in the process knows that it has to be started again, after which it works.
 func TestFullDiskIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "mode=0700,size=1m", "panlearn-test",

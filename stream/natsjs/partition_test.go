@@ -22,7 +22,7 @@ func through(t *testing.T, p *proxy, ping time.Duration) *natsjs.Conn {
 	return c
 }
 
-// TestSilence: a connection that stands and carries nothing, as after a router forgot it, is given up for another one.
+// TestSilence: an open connection that carries nothing, as after a router forgot it, is replaced by another one.
 // Meanwhile every call ends, and what was written counts once.
 func TestSilence(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ type proxy struct {
 	armed bool
 	wrote bool // the client wrote after arming
 	conns map[net.Conn]bool
-	mute  map[net.Conn]bool // that stand and carry nothing any more
+	mute  map[net.Conn]bool // that are open and carry nothing any more
 	pace  int               // bytes a second in each direction; 0: as fast as it goes
 }
 
@@ -50,8 +50,7 @@ func (p *proxy) cut() {
 	}
 }
 
-// silence lets the connections of now stand without a byte passing any more, as a router that forgot them. New ones
-// work.
+// silence keeps the present connections open and passes no byte any more, as a router that forgot them. New ones work.
 func (p *proxy) silence() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,7 +14,8 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 )
 
-// script answers puts on a subject one after the other, and reads of it with nothing until something is stored.
+// script gives scripted replies to puts on a subject, one after the other, and empty ones to reads until something is
+// stored.
 func script(t *testing.T, c *natsjs.Conn, subject string, answers ...string) (puts *atomic.Int64) {
 	t.Helper()
 	puts = new(atomic.Int64)
@@ -41,8 +42,8 @@ func script(t *testing.T, c *natsjs.Conn, subject string, answers ...string) (pu
 }
 
 // TestPutAfterAnAbandonedWrite: a leader refuses a put because another write of the subject is on its way, and dies
-// before that write is decided. Nothing stands, and nothing ever will unless somebody puts again: a writer that waited
-// for the other's bytes would wait for ever, and with it the learner or the stage.
+// before that write is decided. The subject is empty, and stays so unless somebody puts again: a writer that waited for
+// the other's bytes would wait for ever, and with it the learner or the stage.
 func TestPutAfterAnAbandonedWrite(t *testing.T) {
 	refusal := func(code int, text string) string {
 		return fmt.Sprintf(`{"error":{"code":400,"err_code":%d,"description":%q}}`, code, text)

@@ -15,8 +15,8 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// TestRefusedIsNotStored: what a stream that is full answers to a publish is about that publish: nothing of it is
-// there, then or later, and its id is free.
+// TestRefusedIsNotStored: a full stream's reply to a publish is about that publish: nothing of it is there, then or
+// later, and its id is free.
 func TestRefusedIsNotStored(t *testing.T) {
 	e := start(t, embedded.Config{})
 	c := dial(t, e, natsjs.ConnectConfig{})

@@ -40,7 +40,7 @@ func TestConnectWaits(t *testing.T) {
 		t.Errorf("a configuration that cannot work: %v", err)
 	}
 	var log bytes.Buffer
-	config.URL = "nats://me:hush@" + address // the server asks for no login
+	config.URL = "nats://me:hush@" + address // the server requires no login
 	config.Log = slog.New(slog.NewTextHandler(&log, nil))
 	connected := make(chan *natsjs.Conn)
 	go func() {

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// Session returns a channel that is closed when the connection that stands now is lost.
+// Session returns a channel that is closed when the present connection is lost.
 func Session(c *Conn) <-chan struct{} { return c.requests.standing().Done() }
 
 // DirectGet begins the subjects of direct gets.

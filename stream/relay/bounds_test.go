@@ -52,8 +52,8 @@ func (s *site) waiting(n int) {
 	}
 }
 
-// TestPollsAreBounded: one address may wait so many times and all together so many; one more is told to come again, and
-// a record wakes all who wait. A header counts where it is named, and its last address alone.
+// TestPollsAreBounded: one address may wait so many times and all together so many; one more is sent away until later,
+// and a record wakes all waiting requests. A header counts where it is named, and its last address alone.
 func TestPollsAreBounded(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		s := newSite(t, func(c *relay.Config) {

@@ -74,8 +74,8 @@ func next(t *testing.T, wakes <-chan stream.Wake) stream.Wake {
 	}
 }
 
-// TestOpenAndJoinAreServedTogether: in a task of two operators those who wait hear of an Open when its Join stands, and
-// of both at once; whichever of the two came first, and also where the newest Open has none.
+// TestOpenAndJoinAreServedTogether: in a task of two operators waiting requests get an Open once it has a Join, and
+// both at once, whichever of the two came first, and also if the newest Open has none.
 func TestOpenAndJoinAreServedTogether(t *testing.T) {
 	s, c, wakes := pairs(t, wire.Trust_TRUST_SPLIT)
 	latest := func() (string, error) {

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const churn = stream.Task("churn")
 
-// against returns a client of a server that answers everything so.
+// against returns a client of a server that sends one response to everything.
 func against(t *testing.T, answer http.HandlerFunc) *relayclient.Client {
 	t.Helper()
 	server := httptest.NewServer(answer)
@@ -155,7 +155,7 @@ type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
-// TestWatchIsPaced: a relay that answers every request at once, with news each time, is not asked without end.
+// TestWatchIsPaced: a relay that replies to every request at once, with news each time, is not requested without end.
 func TestWatchIsPaced(t *testing.T) {
 	var asked atomic.Uint64
 	c := against(t, func(w http.ResponseWriter, q *http.Request) {

@@ -64,7 +64,7 @@ func history(t *testing.T) *memory.Broker {
 // behind returns the age of the batch of a round that is so many behind the newest.
 func behind(n stream.Round) time.Duration { return time.Duration(n-1) * apart }
 
-// left returns the rounds of what stands, by verb.
+// left returns the rounds of the records left, by verb.
 func left(b *memory.Broker) map[string]map[stream.Round]bool {
 	out := map[string]map[stream.Round]bool{}
 	for _, m := range b.Dump() {

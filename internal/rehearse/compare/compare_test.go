@@ -226,8 +226,8 @@ func checkNoise(t *testing.T, l *line) {
 	}
 }
 
-// Of many silos with few rows each a run takes one row a report, and rows stand for several where there are too few
-// of them.
+// Of many silos with few rows each a run takes one row a report, and a row counts as several if there are too few of
+// them.
 func TestManySilosOfFewRows(t *testing.T) {
 	c, err := New(configOf(t, "records", "silo={count: 300, units: 6}", "schedule.rounds.max=3"))
 	if err != nil {

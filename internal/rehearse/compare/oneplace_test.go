@@ -80,8 +80,8 @@ func TestOnePlace(t *testing.T) {
 	}
 }
 
-// A task that does not declare how far from 0 a model may be has no bounds, and the table tells why; the
-// numbers of people needed, and crossovers, do not depend on it.
+// A task that does not declare how far from 0 a model may be has no bounds, and the table gives the reason; the numbers
+// of people needed, and crossovers, do not depend on it.
 func TestOnePlaceWithoutARadius(t *testing.T) {
 	_, without := onePlaceOf(t, "people")
 	_, with := onePlaceOf(t, "people", "model.radius=5")

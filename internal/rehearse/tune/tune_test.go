@@ -197,7 +197,7 @@ func TestRunStopsWithItsContext(t *testing.T) {
 	}
 }
 
-// A sample stands for its cohort: fewer users are simulated, and the noise stays that of the task.
+// A sample represents its cohort: fewer users are simulated, and the noise stays the task's.
 func TestSampleHasTheNoiseOfTheTask(t *testing.T) {
 	config := madeUpRows(t, "schedule.users=20000")
 	spec, err := config.Load(nil)

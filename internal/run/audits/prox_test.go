@@ -14,8 +14,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// proxJob returns blocksJob of many passes under trust local whose one phase asks for minimisers, with the least
-// noise for the budget.
+// proxJob returns blocksJob of many passes under trust local, with one phase, of minimisers, and the least noise for
+// the budget.
 func proxJob(t *testing.T, rounds int) run.Job {
 	t.Helper()
 	job := blocksJob(t, func(p *planning.Problem) {

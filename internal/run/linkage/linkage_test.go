@@ -18,7 +18,7 @@ import (
 	"github.com/panlearn/panlearn/stream/grant"
 )
 
-// leaking is a device that tells its issuer more than the message.
+// leaking is a device that sends its issuer more than the message.
 type leaking struct {
 	grants.Source
 	tell func(asks []grants.Ask) string
@@ -53,7 +53,7 @@ func tracing(of func(p *person) string) Config {
 }
 
 // TestAudit: issuer, relay, broker and stage, as they run, have nothing in common that is of one person; a device that
-// tells two of them something turns the pair red in which it stands.
+// sends the same value to two of them turns that pair red.
 func TestAudit(t *testing.T) {
 	nonces := func(of grants.Source, store grants.Store) grants.Source {
 		return leaking{of, func([]grants.Ask) string {
@@ -176,7 +176,7 @@ func TestBlindingOfTheNonce(t *testing.T) {
 }
 
 // TestBadBlinding: messages that were not blinded, by a factor that can be guessed, or by one of two people are links
-// of issuer and stage; those of a device are none.
+// of issuer and stage; a device's messages are none.
 func TestBadBlinding(t *testing.T) {
 	const people = 4
 	signer := granttest.Signer(t)

@@ -15,7 +15,7 @@ import (
 )
 
 // TestFullDiskEnds checks that a full disk ends a pipeline at once if the system or the broker reports it, and after
-// some writes in a row that no broker answers; nothing else does.
+// some writes in a row without a reply; nothing else does.
 func TestFullDiskEnds(t *testing.T) {
 	full := &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
 	refused := fmt.Errorf("%w (%w)", natsjs.ErrFullDisk, &jetstream.APIError{ErrorCode: 10077})

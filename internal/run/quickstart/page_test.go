@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// TestQuickstartPage: the quickstart's page follows the run, stays up after its end, and goes when it is told to.
+// TestQuickstartPage: the quickstart's page follows the run, stays up after its end, and closes with the run's context.
 func TestQuickstartPage(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -54,7 +54,7 @@ func TestQuickstartPage(t *testing.T) {
 	}
 }
 
-// TestQuickstartPageInterrupted: an open page is told that its run was stopped.
+// TestQuickstartPageInterrupted: an open page shows that its run was stopped.
 func TestQuickstartPageInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -14,8 +14,8 @@ import (
 )
 
 // TestSplitRuns: a task of two operators runs from the device's shares to the snapshot, in one pass, proved, in many
-// passes and over a relay: everybody who is told so is in the totals, every batch has both floors, and the charge covers
-// the worst adversary, an operator who sees every round over one floor.
+// passes and over a relay: everybody with the outcome counted is in the totals, every batch has both floors, and the
+// charge covers the worst adversary, an operator who sees every round over one floor.
 func TestSplitRuns(t *testing.T) {
 	for name, c := range map[string]struct {
 		sets  []string

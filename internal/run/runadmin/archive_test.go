@@ -17,9 +17,9 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// TestLostArchive: of a folder whose archive is whole, lost or damaged, held by a learner or not, status and snapshot
-// are told; ledger, doctor and backup say what is lost, and no copy is left that looks whole. The archive of a backup
-// mends it.
+// TestLostArchive: status and snapshot of a folder are printed whether its archive is whole, lost or damaged, and
+// whether a learner holds it or not; ledger, doctor and backup report what is lost, and no copy is left that looks
+// whole. The archive of a backup mends it.
 func TestLostArchive(t *testing.T) {
 	folder, backup := filepath.Join(t.TempDir(), "state"), filepath.Join(t.TempDir(), "backup")
 	archive := filepath.Join(folder, "ledger.archive")

@@ -14,8 +14,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestDoctorMissesTokens: of a task with tokens, told by the broker alone, a missing stream of those that were counted is
-// said, and a list that is missing behind a batch; a task without tokens wants none.
+// TestDoctorMissesTokens: for a task with tokens, known from the broker alone, doctor reports a missing stream of
+// counted tokens, and a batch without its list; a task without tokens needs none.
 func TestDoctorMissesTokens(t *testing.T) {
 	const name stream.Task = "one"
 	at, conn := listening(t, name)

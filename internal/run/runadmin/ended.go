@@ -51,7 +51,7 @@ func ended(ctx context.Context, conn *natsjs.Conn, name stream.Task) error {
 		return refuse(": what stands at its end is not its learner's word (%v)", err)
 	}
 	if !bytes.Equal(over.TaskHash, hash[:]) {
-		return refuse(": the end that stands there is another task's")
+		return refuse(": the record of its end is another task's")
 	}
 	return nil
 }

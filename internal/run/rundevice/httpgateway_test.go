@@ -147,8 +147,8 @@ func TestHTTPGateway(t *testing.T) {
 			}
 		})
 	})
-	// One that was on its way when the first gateway stopped is told of twice: when it is settled, and when it is posted
-	// again.
+	// An event that was on its way when the first gateway stopped is reported twice: when it is settled, and when it is
+	// posted again.
 	if sum.Counted < users || sum.Counted > users+early || sum.Events != sum.Counted {
 		t.Errorf("the second gateway tells %+v, want %d counted and up to %d of them twice", sum, users, early)
 	}

@@ -152,7 +152,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestOtherInput: who names another file is told what the folder belongs to, why, and the ways out.
+// TestOtherInput: the error about another file names what the folder belongs to, why, and the ways out.
 func TestOtherInput(t *testing.T) {
 	err := consent.Refuse("source", `"b.csv"`, "%q, as before", "a.csv")
 	got := Config{StateDir: "devices"}.explained(err).Error()

@@ -243,7 +243,7 @@ func TestControlFinishes(t *testing.T) {
 	}
 }
 
-// An endless store's ledger has no end; it tells when it is not read any more.
+// An endless store's ledger has no end; it signals when it is not read any more.
 type endless struct {
 	state.Store
 	over chan struct{}
@@ -308,7 +308,7 @@ func served(t *testing.T, dir string, serve func(net.Conn)) {
 		remove()
 		store.Close()
 		if conn != nil {
-			conn.Close() // last: who is told of the end finds the folder free
+			conn.Close() // last: after the reply the folder is free
 		}
 	}()
 	t.Cleanup(func() { listener.Close(); <-done })
@@ -353,8 +353,8 @@ func TestRunEndsWhileItIsAsked(t *testing.T) {
 	}
 }
 
-// TestStoppedLearnerHoldsItsFolder: one that takes a connection and answers nothing holds the folder, and its state is
-// not said to be damaged.
+// TestStoppedLearnerHoldsItsFolder: a learner that takes a connection and never replies holds the folder, and its state
+// is not reported as damaged.
 func TestStoppedLearnerHoldsItsFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	release := make(chan struct{})
@@ -366,7 +366,7 @@ func TestStoppedLearnerHoldsItsFolder(t *testing.T) {
 	}
 }
 
-// TestNotYetTellsWhy: a learner of many tasks tells why one of them has no state, and a proxy's page is not repeated.
+// TestNotYetTellsWhy: a learner of many tasks reports why one of them has no state, and a proxy's page is not repeated.
 func TestNotYetTellsWhy(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{"task churn: no stream answers\n", "it has begun no task yet: task churn: no stream answers"},

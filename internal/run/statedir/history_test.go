@@ -88,7 +88,7 @@ func TestEarlierModels(t *testing.T) {
 			t.Errorf("%s: %d %s", path, code, text)
 		}
 	}
-	// A rollback after the fact: later times have the earlier model, earlier ones what stood then.
+	// A rollback after the fact: later times have the earlier model, earlier times the model of then.
 	if _, err := history.RollBack(t.Context(), 4, h.Rounds[2].Time.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // TestBrokenLedgerIsNotPrinted changes the ledger with Pebble itself, so that every checksum of the files is right, and
-// asks for it as `learner ledger` does: no figures, and an error that names the entry.
+// reads it as `learner ledger` does: no figures, and an error that names the entry.
 func TestBrokenLedgerIsNotPrinted(t *testing.T) {
 	job := runtest.Job(t, runtest.Small(t))
 	key := func(sequence uint64) []byte {

@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// places hold what the publishers of a world were told of places, and who else speaks of them.
+// places hold what the publishers of a world got as answers about places, and who else speaks of them.
 type places struct {
 	forgedUntil time.Time // somebody else replies until then; mu guards it
 	asked       uint64    // by floods, so that ids differ

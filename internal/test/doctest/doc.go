@@ -13,7 +13,7 @@
 //	```text output=0.05         the same, where a number may differ by that share of the larger of the two
 //	```text output=any          the same, numbers aside: for what depends on the machine
 //	```yaml file=NAME           write it to this file for the blocks that follow
-//	```go in=PATH               these lines stand in this file of the repository, one after another
+//	```go in=PATH               these lines are in this file of the repository, one after another
 //
 // needs= also takes data (the public data sets of $PANLEARN_DATA, for the page in $D), demo (the folder demo/, as the
 // commands of README.md leave it), and numpy (a python3 that has it). Where one is missing the block is passed over;

@@ -228,9 +228,9 @@ func (f *fleet) round(number stream.Round, of int) (reads int64) {
 	return f.waiting.Load() - began
 }
 
-// TestFleet: devices with a connection each cost the broker next to nothing while they have nothing to do, a round
-// of some of them the reads of those, and a restart of the broker brings them back over the time that their number
-// asks for.
+// TestFleet: devices with a connection each cost the broker next to nothing while they have nothing to do, a round of
+// some of them the reads of those, and a restart of the broker brings them back over a time that follows from their
+// number.
 func TestFleet(t *testing.T) {
 	n, maxPoll, idle := 500, 4*time.Second, 4*time.Second
 	if longtest.Run(t, "a fleet of 10,000 devices, about six minutes") {

@@ -29,7 +29,7 @@ type told struct {
 }
 
 // script starts so many devices in TypeScript that are 300 ms away, and returns what waits for their end and adds up
-// what they were told.
+// their outcomes.
 func (f *fleet) script(relay string, devices int, dying float64) func(c *crowd) {
 	if devices == 0 {
 		return func(*crowd) {}

@@ -22,7 +22,9 @@ var (
 			`tells (?:of|how|what|whether|when|where|why|which)\b)`)
 	strange = regexp.MustCompile(`(?i)\b(?:that of which|those of which|whoever|anew|in place of|but for)\b`)
 	clumsy  = regexp.MustCompile(
-		`(?i)\b(?:(?:is|are|was|were) (?:that|those) (?:of|which)|that of which|those of which|whoever|anew|in place of|but for)\b`)
+		`(?i)\b(?:(?:is|are|was|were) (?:that|those) (?:of|which)|that of which|those of which|whoever|anew|in place of|but for|` +
+			`of late|as it was answered|stand(?:s|ing)? by|stood by|(?:stands?|stood) (?:still|beside|elsewhere)|` +
+			`answers nobody|(?:whom?|nobody) (?:is|are|was|were) told)\b`)
 )
 
 // TestCommentsStandAlone: no comment begins like "x is what ...", "x says ..." or "x tells how ...", or has words that
@@ -39,6 +41,31 @@ func TestCommentsStandAlone(t *testing.T) {
 			} else if form := clumsy.FindString(text); form != "" {
 				t.Errorf("%s: %q: write it plainly", f.fset.Position(group.Pos()), form)
 			}
+		}
+	}
+}
+
+// TestClumsyForms: forms that have to be read twice are found, and their plain words are not.
+func TestClumsyForms(t *testing.T) {
+	for text, want := range map[string]string{
+		"The sum is that of the cohort.":                "is that of",
+		"Whoever loses erases its totals.":              "Whoever",
+		"why the broker took no report of late":         "of late",
+		"a process that stands by":                      "stands by",
+		"One process works, and another is standing by": "standing by",
+		"The other stood by and ended with it.":         "stood by",
+		"the monotonic clock may stand still":           "stand still",
+		"the Open that stands beside a Close":           "stands beside",
+		"the round, as it was answered":                 "as it was answered",
+		"A process that slept answers nobody.":          "answers nobody",
+		"who is told that there is room waits":          "who is told",
+		"nobody was told of it":                         "nobody was told",
+		"a process that waits for the lease":            "",
+		"The later the round, the longer the wait.":     "",
+		"a bystander, and an understanding by both":     "",
+	} {
+		if got := clumsy.FindString(text); got != want {
+			t.Errorf("%q: found %q, want %q", text, got, want)
 		}
 	}
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A play is a situation of both operators whose trace is kept in testdata: what each of them put, sent, answered and wrote
-// to its folder, in its own order. The two are told one after the other, without times: which of the two is first at
-// something is the machine's. Lines with a bar are what the test does. Pings and their answers are left out, and what is said again at once
-// is said once.
+// A play is a situation of both operators whose trace is kept in testdata: what each of them put, sent, answered and
+// wrote to its folder, in its own order. The two traces follow one another, without times: which of the two is first at
+// something is the machine's. Lines with a bar are what the test does. Pings and their answers are left out, and what
+// is said again at once is said once.
 type play struct {
 	*world
 	ctx   context.Context

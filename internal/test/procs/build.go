@@ -50,7 +50,7 @@ func (p *Programs) link(packages ...string) error {
 }
 
 // sources looks into the folders of this module that the commands are made of. The go command remembers what a test
-// looked at: once a file there changes, results of before do not stand in for a new run.
+// looked at: once a file there changes, earlier results do not replace a new run.
 func sources(packages ...string) error {
 	list := exec.Command("go",
 		append([]string{"list", "-deps", "-f", "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}"}, packages...)...)

@@ -288,7 +288,7 @@ func split(body string) (round, id string) {
 	return body[version : version+number], body[version+number : version+2*number+32]
 }
 
-// audit waits for the end of the devices, and compares what they were told with what the batches counted. It returns how
+// audit waits for the end of the devices, and compares their outcomes with what the batches counted. It returns how
 // many were charged and not counted.
 func (d *deployment) audit() (lost int) {
 	d.t.Helper()

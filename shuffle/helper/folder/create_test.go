@@ -26,8 +26,8 @@ func TestCreateRefusesParts(t *testing.T) {
 }
 
 // TestCrashOfCreate: where Create died before any of its operations, the next one makes the folder, under the key that
-// was listed, if one was. Without its list a key that stands under its own name stays refused, and so do a key that is
-// left beside another's list, a copy of one, and a list alone.
+// was listed, if one was. Without its list a key under its own name stays refused, and so do a key beside another key's
+// list, a copy of a key, and a list alone.
 func TestCrashOfCreate(t *testing.T) {
 	for n := 0; ; n++ {
 		dir := filepath.Join(t.TempDir(), "helper")

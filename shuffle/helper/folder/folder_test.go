@@ -43,7 +43,7 @@ func opened(t *testing.T, dir string) *Folder {
 	return f
 }
 
-// attempt returns an attempt of a round, told from another by a byte.
+// attempt returns an attempt of a round, which differs from others in a byte.
 func attempt(round uint64, which byte) split.Attempt {
 	return split.Attempt{Task: task, Round: round, Number: 1, Open: split.Hash{which}, Join: split.Hash{2}}
 }
@@ -57,7 +57,7 @@ func joined(t *testing.T, f *Folder) {
 	}
 }
 
-// release releases an attempt and checks which mark stands after it.
+// release releases an attempt and checks the mark afterwards.
 func release(t *testing.T, f *Folder, round uint64, which byte, standsRound uint64, stands byte) {
 	t.Helper()
 	m, err := f.Release(attempt(round, which), share(round, which))
@@ -298,7 +298,7 @@ func TestPartsOfDifferentTimes(t *testing.T) {
 	}
 }
 
-// errKilled stands for the end of the process.
+// errKilled represents the end of the process.
 var errKilled = errors.New("killed")
 
 // script runs a helper's life after the round told: it joins, and releases rounds up to 2. told is the highest round
@@ -320,8 +320,8 @@ func script(f *Folder, told uint64) (uint64, error) {
 	return told, nil
 }
 
-// TestKilledBetweenAnyTwoOperations: what was confirmed stands after it, also where the disk did not keep a name that
-// was not synced; the next process goes on, and releases the same attempts or none.
+// TestKilledBetweenAnyTwoOperations: confirmed writes are there after it, also if the disk did not keep an unsynced
+// name; the next process goes on, and releases the same attempts or none.
 func TestKilledBetweenAnyTwoOperations(t *testing.T) {
 	kills := 0
 	for n := 0; ; n++ {
@@ -378,7 +378,7 @@ func TestKilledBetweenAnyTwoOperations(t *testing.T) {
 	}
 }
 
-// TestFullDisk: each operation fails once, of which nothing is told; asked again, the folder has the same release.
+// TestFullDisk: each operation fails once, and nothing is returned; the next call returns the same release.
 func TestFullDisk(t *testing.T) {
 	for n := 0; ; n++ {
 		f := opened(t, created(t))
@@ -413,7 +413,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestGoroutines: of many that release attempts of one round at once, all see the one that stands.
+// TestGoroutines: of many that release attempts of one round at once, all get the one that is stored.
 func TestGoroutines(t *testing.T) {
 	f := opened(t, created(t))
 	joined(t, f)

@@ -175,7 +175,7 @@ func TestShareIsSealed(t *testing.T) {
 	}
 }
 
-// TestFailingDisk: where any sync fails, a step tells an error, and the folder is as it was or as it would be; the same
+// TestFailingDisk: if any sync fails, a step returns an error, and the folder is as it was or as it would be; the same
 // step again ends as if nothing had failed.
 func TestFailingDisk(t *testing.T) {
 	full := &os.PathError{Op: "sync", Path: "leader", Err: syscall.ENOSPC}
@@ -275,7 +275,8 @@ func TestStrayKeys(t *testing.T) {
 	}
 }
 
-// TestDamage: files that were cut, changed, or belong to another task are errors, never less than what stood.
+// TestDamage: files that were cut, changed, or belong to another task are errors, and never read as less than was
+// stored.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	f := opened(t, dir)

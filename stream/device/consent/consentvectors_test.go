@@ -69,7 +69,7 @@ func TestEveryCheckHasItsVectors(t *testing.T) {
 	}
 }
 
-// gather collects the numbers that stand as refused in a document.
+// gather collects the numbers that a document lists as refused.
 func gather(doc any, refused map[string]bool) {
 	switch v := doc.(type) {
 	case map[string]any:

@@ -19,7 +19,7 @@ func TestShippedPolicy(t *testing.T) {
 		*p.MaxReports != 64 || p.AllowPlaintext || p.ForbidFirstUse {
 		t.Errorf("parsed %+v", p)
 	}
-	// What stands in comments is a key too, with a value of the kind that is said.
+	// The keys in comments are tested too, with a value of the kind that is named.
 	key := strings.Repeat("0f", 32)
 	text := strings.NewReplacer("# task_hashes:\n#   - ", "task_hashes:\n  - ", "# learner_key: ", "learner_key: ",
 		"# stage_key: ", "stage_key: ", "# task_hash: ", "task_hash: ", "64 hexadecimal digits", key).Replace(string(data))

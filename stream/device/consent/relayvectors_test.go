@@ -197,7 +197,7 @@ func (s *signedScene) reportBodies() (out []reportBody) {
 	return out
 }
 
-// said are answers to a report of this message id.
+// said are responses to a report of this message id.
 func said(t *testing.T, id []byte) (out []reportSaid) {
 	made := func(status stream.AckStatus, sequence uint64, reason stream.Reason) []byte {
 		return relayhttp.Answer{ID: [16]byte(id), Status: status, Sequence: sequence, Reason: reason}.Bytes()

@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// roundVector is the body of a Round of a task that stands among the accepted ones.
+// roundVector is the body of a Round of a task among the accepted ones.
 type roundVector struct {
 	Name    string `json:"name"`
 	Task    string `json:"task"` // name of the vector of the task

@@ -19,7 +19,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// recordFile holds records as they stand on the broker, read by a device that agreed to the task.
+// recordFile holds records as they are on the broker, read by a device that agreed to the task.
 type recordFile struct {
 	Task       hexed          `json:"task"` // body of the task that the device agreed to
 	TaskHash   hexed          `json:"task_hash"`

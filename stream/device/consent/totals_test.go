@@ -40,7 +40,7 @@ func TestTotalsHoldInEveryWindow(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			clock = clock.Add(time.Duration(rapid.IntRange(-150, 150).Draw(t, "seconds")) * time.Second)
 			if clock.After(latest) {
-				latest = clock // what the device was told last: time does not run back
+				latest = clock // the time that the device got last: time does not run back
 			}
 			c := ledger.Charge{Task: stream.Hash{rapid.ByteRange(1, 5).Draw(t, "task")}, Name: "t",
 				Epsilon: rapid.Float64Range(0.1, 2).Draw(t, "epsilon"), Delta: 1e-9}

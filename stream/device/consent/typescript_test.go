@@ -61,7 +61,7 @@ type spot struct {
 	field   protoreflect.FieldDescriptor
 }
 
-// spots collects the fields of a message and of those within it, without what stands in an own encoding.
+// spots collects the fields of a message and of those within it, without fields in an encoding of their own.
 func spots(m protoreflect.Message) (out []spot) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -206,7 +206,7 @@ func (h hand) policy(hash stream.Hash, m *wire.Task) (p consent.Policy, text map
 	return p, text
 }
 
-// refusedByName reports whether a task asks for something that the device in TypeScript refuses by name.
+// refusedByName reports whether a task needs something that the device in TypeScript refuses by name.
 func refusedByName(m *wire.Task) bool {
 	return m.Plan.GetTrust() == wire.Trust_TRUST_SPLIT || m.Plan.GetSilos() > 0
 }
@@ -252,7 +252,7 @@ func TestAgreementsInTypeScript(t *testing.T) {
 		if w.err = stream.Unmarshal(body, read); w.err == nil {
 			w.spare = refusedByName(read)
 			w.a, w.err = p.CheckTask(read, hash)
-			// The device in TypeScript looks at the numbers of the plan, and not whether a declaration could stand in a task file.
+			// The device in TypeScript checks the numbers of the plan, and not whether a declaration is possible in a task file.
 			w.spare = w.spare || w.err != nil && strings.Contains(w.err.Error(), "declaration is not readable")
 		}
 		questions, wants = append(questions, asked{Task: hex.EncodeToString(body), Policy: text, Times: times}), append(wants, w)

@@ -15,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// told returns all that a store answers.
+// told returns everything that a store returns.
 func told(t *rapid.T, s participation.Store, keys []participation.Key) string {
 	var out strings.Builder
 	pin, found, err := s.Pin()
@@ -72,9 +72,9 @@ func change(t *rapid.T, keys []participation.Key) (c participation.Change) {
 }
 
 // TestStoreOnFaultyFolder checks that, whatever is written and wherever it fails (the disk is full, the process is
-// killed or the machine dies, also while the log is rewritten or opened again), acknowledged writes are there,
-// other writes are there wholly or not at all, the store answers nothing after a failure, and the disk holds no
-// counts and only the keys of rounds in which somebody is charged.
+// killed or the machine dies, also while the log is rewritten or opened again), acknowledged writes are there, other
+// writes are there wholly or not at all, every call of the store fails after a failure, and the disk holds no counts
+// and only the keys of rounds in which somebody is charged.
 func TestStoreOnFaultyFolder(t *testing.T) {
 	histories, faults, halves := 0, 0, [2]int{}
 	rapid.Check(t, func(t *rapid.T) {

@@ -39,8 +39,8 @@ func whole(t rapid.TB, l ledger.Ledger) string {
 	return fmt.Sprint(out.String(), clock.UnixMilli())
 }
 
-// Whatever is written and refused, with a clock that jumps, a file that is opened again answers as the ledger in memory
-// does.
+// Whatever is written and refused, with a clock that jumps, a file that is opened again returns the same as the ledger
+// in memory.
 func TestLedgerAnswersAsMemory(t *testing.T) {
 	dir := t.TempDir()
 	runs := 0
@@ -159,8 +159,8 @@ func TestLedgerRefusesDamage(t *testing.T) {
 	}
 }
 
-// What a publisher has forgotten that was stopped in the middle of a write, and one that was told nothing, the next
-// one does not miss.
+// The next publisher works without what an earlier one lost, which was stopped in the middle of a write or before a
+// reply.
 func TestLedgerTorn(t *testing.T) {
 	dir := t.TempDir()
 	add := func(l ledger.Ledger) {

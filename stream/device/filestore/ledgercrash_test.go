@@ -11,8 +11,8 @@ import (
 )
 
 // TestLedgerOnFaultyFolder checks that, wherever a write of the ledger fails (a rewrite included), and whether the
-// process or the machine dies then, acknowledged charges are there afterwards, and none that was not asked for. A
-// ledger whose write failed answers nothing more.
+// process or the machine dies then, acknowledged charges are there afterwards, and none that was not requested. After a
+// failed write every call of the ledger fails.
 func TestLedgerOnFaultyFolder(t *testing.T) {
 	faults := 0
 	for seed := range uint64(400) {

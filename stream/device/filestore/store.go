@@ -66,7 +66,7 @@ type Store struct {
 	current    map[stream.Round]*roundKey // drawn by this process
 	frame      []byte                     // memory of the next one
 	compactAt  int64                      // bytes of log
-	failed     error                      // it answers nothing more
+	failed     error                      // set: every later call fails with it
 }
 
 var _ participation.Store = (*Store)(nil)

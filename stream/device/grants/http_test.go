@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestGatewayIsToldOfNobody: a gateway is told of each person by the status of the person's entry, in whichever request
-// it is, and asks for nobody whose name JSON cannot carry: two such names would be one.
+// TestGatewayIsToldOfNobody: a gateway learns about each person from the status of the person's entry, in whichever
+// request it is, and never requests a token for a name that JSON cannot carry: two such names would be one.
 func TestGatewayIsToldOfNobody(t *testing.T) {
 	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

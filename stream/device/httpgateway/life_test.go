@@ -13,7 +13,7 @@ const goodEvent = `{"key": "anna", "event": {"age": 50, "sector": "public", "inc
 // An event is waiting, accepted when its participation is durable, and counted in the end; the same key is answered,
 // and one report is sent of it.
 func TestAnEventsLife(t *testing.T) {
-	bodyOf(t, columns) // planned outside the bubble, where time stands still
+	bodyOf(t, columns) // planned outside the bubble, in which time stops
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, columns, nil)
 		defer w.end()
@@ -145,7 +145,7 @@ func TestBatchesAreOfferedAtTheEndOfASpan(t *testing.T) {
 	})
 }
 
-// Many events at default settings take no longer than without a wait: a request waits for what it asks for, and for
+// Many events at default settings take no longer than without a wait: a request waits for what it requests, and for
 // nothing else.
 func TestADefaultPostDoesNotWait(t *testing.T) {
 	bodyOf(t, columns)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A key with half a surrogate pair is no text, and decoders make the same character of all of them: it is refused as any
-// other that cannot be read, wherever it stands and however the body comes. Whatever else a body holds decides nothing.
+// A key with half a surrogate pair is no text, and decoders make the same character of all of them: it is refused as
+// any other unreadable key, wherever it is and however the body comes. Whatever else a body holds decides nothing.
 func TestKeysOfHalfACharacter(t *testing.T) {
 	for key, want := range map[string]string{
 		`\ud800`: "", `\uDFFF`: "", `a\ud83d`: "", `\ud83d\ud83d\ude00`: "", `\ude00\ud83d`: "", `\ud83da\ude00`: "",
@@ -32,8 +32,8 @@ func TestKeysOfHalfACharacter(t *testing.T) {
 	}
 }
 
-// Two users whose keys are halves of characters are not one: both are told so, alone and in a batch, and asking for one
-// is refused. A value of an event that is half a character decides nothing.
+// Two users whose keys are halves of characters are not one: both get an error, alone and in a batch, and a question
+// about one is refused. A value of an event that is half a character decides nothing.
 func TestUsersOfHalfACharacterAreRefused(t *testing.T) {
 	w := newWorld(t, columns, nil)
 	defer w.end()

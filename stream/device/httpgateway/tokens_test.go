@@ -10,8 +10,7 @@ import (
 	"github.com/panlearn/panlearn/stream/grant"
 )
 
-// TestTaskNamesItsIssuer: an application is told whose tokens a task wants, and of a task without tokens that there are
-// none.
+// TestTaskNamesItsIssuer: an application gets the issuer of a task's tokens, and of a task without tokens none.
 func TestTaskNamesItsIssuer(t *testing.T) {
 	public := granttest.Signer(t).Public()
 	id := grant.KeyID(public)

@@ -280,7 +280,7 @@ func (w *world) reports() int {
 	return w.sent
 }
 
-// A watching transport tells the world of reports.
+// A watching transport notifies the world of reports.
 type watching struct {
 	stream.Transport
 	world *world
@@ -342,7 +342,7 @@ func (w *world) expect(query, body string, status int, outcome string) map[strin
 	return a
 }
 
-// batch posts lines, and returns the answers.
+// batch posts lines, and returns the response.
 func (w *world) batch(query string, lines ...string) (status int, answers []map[string]any) {
 	w.t.Helper()
 	r := w.request(http.MethodPost, "/v1/batches"+query, strings.NewReader(strings.Join(lines, "\n")))
@@ -350,7 +350,7 @@ func (w *world) batch(query string, lines ...string) (status int, answers []map[
 	return w.several(r)
 }
 
-// ask posts keys, and returns the answers.
+// ask posts keys, and returns the response.
 func (w *world) ask(query string, keys ...string) (status int, answers []map[string]any) {
 	w.t.Helper()
 	body, err := json.Marshal(question{Keys: keys})

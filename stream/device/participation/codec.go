@@ -43,8 +43,8 @@ var errRecord = errors.New("damaged record of a participation")
 //	n sends              uvarints: attempt, sent, acked, refused, lowest; open: 32 bytes
 //	length, counts       uvarint, bytes
 //
-// Of version 2, which is charged, the secret of the draw (32 bytes) stands where version 1 has the report id, and a
-// send has the hash of a Join (32 bytes) behind that of its Open.
+// Of version 2, which is charged, the secret of the draw (32 bytes) replaces version 1's report id, and in a send the
+// hash of a Join (32 bytes) follows the hash of its Open.
 func (p Record) MarshalBinary() ([]byte, error) {
 	return p.AppendBinary(make([]byte, 0, 128+len(p.Draw.Counts)))
 }

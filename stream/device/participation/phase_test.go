@@ -9,9 +9,9 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// Whatever a learner announces, honest or not, and whatever the broker answers, an event answers one phase alone: one
-// of its rounds, or in an interactive phase at most as many as the phase has, each at a later step than the one before
-// and with a draw of its own. It is uncounted only if no batch can hold it.
+// Whatever a learner announces, honest or not, and whatever the broker replies, an event takes part in one phase alone:
+// one of its rounds, or in an interactive phase at most as many as the phase has, each at a later step than the one
+// before and with a draw of its own. It is uncounted only if no batch can hold it.
 func TestOnePhaseAndNoMoreThanItsRounds(t *testing.T) {
 	for range 20 {
 		rapid.Check(t, onePhase)
@@ -127,7 +127,8 @@ func TestRoundsOfOnePhase(t *testing.T) {
 	draw := func(round stream.Round, phase uint32, step stream.Step, most uint32) Draw {
 		return Draw{Round: round, Phase: phase, Step: step, Most: most, Manifest: stream.HashOf(fmt.Append(nil, round))}
 	}
-	// after answers the first rounds of an interactive phase of three, and is counted, in doubt or uncounted in each.
+	// after takes part in the first rounds of an interactive phase of three, and is counted, in doubt or uncounted in
+	// each.
 	after := func(fates ...State) Record {
 		var p Record
 		for i, fate := range fates {

@@ -21,7 +21,7 @@ type attempted struct {
 }
 
 // A truth holds what really happened to one event: the sequences under which the broker stored it, by round and
-// attempt. The device sees answers only.
+// attempt. The device sees only replies.
 type truth struct {
 	stored map[attempted][]uint64
 	last   uint64 // sequence
@@ -37,9 +37,8 @@ func (u *truth) counted(round stream.Round, attempt stream.Attempt, cutoff uint6
 	return false
 }
 
-// TestPossiblyCountedNeverGoesAgain checks that an event that may be in a batch never takes part again, whatever
-// the broker answers or swallows, however attempts are opened and closed, and wherever the device loses its
-// memory.
+// TestPossiblyCountedNeverGoesAgain checks that an event that may be in a batch never takes part again, whatever the
+// broker replies or swallows, however attempts are opened and closed, and wherever the device loses its memory.
 func TestPossiblyCountedNeverGoesAgain(t *testing.T) {
 	for range 20 {
 		rapid.Check(t, possiblyCountedNeverGoesAgain)
@@ -239,8 +238,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestFinalDraw: of a draw that is final nothing is given back, whatever the broker answers and the stage says, and
-// what was stored is no other.
+// TestFinalDraw: of a draw that is final nothing is given back, whatever broker and stage reply, and the stored record
+// is the same.
 func TestFinalDraw(t *testing.T) {
 	for _, ack := range []stream.Ack{{}, {Status: stream.Refused}, {Status: stream.Stored, Sequence: 10},
 		{Status: stream.Stored, Sequence: 9}} {

@@ -74,7 +74,7 @@ func (r reservation) lacks(info *jetstream.AccountInfo, replicas int) (lacks []s
 		say("it wants a limit of bytes for each stream (max_bytes_required), and %d of a task have none", r.unbounded)
 	}
 	if limits.MaxAckPending > 0 && r.ackPending > limits.MaxAckPending {
-		say("a consumer may have %d messages out, and the reports' wants %d", limits.MaxAckPending, r.ackPending)
+		say("a consumer may have %d messages out, and the reports' needs %d", limits.MaxAckPending, r.ackPending)
 	}
 	return lacks
 }

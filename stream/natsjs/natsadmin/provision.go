@@ -75,7 +75,7 @@ func provisionOnce(ctx context.Context, c *natsjs.Conn, task stream.Task, o Opti
 			}
 		}
 		if s == stream.Reports && slices.Contains(fullCodes, jetstream.ErrorCode(natsjs.Code(err))) {
-			return fmt.Errorf("provision %s: %w: it wants %d bytes; --report-bytes sets fewer aside", want.Name, err,
+			return fmt.Errorf("provision %s: %w: it needs %d bytes; --report-bytes sets fewer aside", want.Name, err,
 				want.MaxBytes)
 		}
 		if err != nil {

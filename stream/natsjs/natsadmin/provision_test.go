@@ -121,8 +121,8 @@ func TestProvisionRefusesOtherConsumer(t *testing.T) {
 	}
 }
 
-// TestProvisionAfterADeath: a stage puts its identity as soon as its stream stands. Where who provisions died before
-// the next stream stood, provisioning goes on; where any round was opened, or a batch is gone, it refuses.
+// TestProvisionAfterADeath: a stage puts its identity as soon as its stream exists. If the provisioning process died
+// before it made the next stream, provisioning goes on; if any round was opened, or a batch is gone, it refuses.
 func TestProvisionAfterADeath(t *testing.T) {
 	c := broker(t)
 	for name, test := range map[stream.Task]struct {

@@ -33,7 +33,7 @@ func first(t *testing.T, c *natsjs.Conn, check func(subject, stands string, numb
 	}
 }
 
-// stands insists that the first message stands on a subject, and that nothing came and went on its stream since.
+// stands checks that the first message is still on a subject, and that nothing came and went on its stream since.
 func stands(t *testing.T, c *natsjs.Conn, subject string, number uint64, h jetstream.Stream, after string) {
 	t.Helper()
 	m, err := c.Get(t.Context(), subject)
@@ -47,7 +47,7 @@ func stands(t *testing.T, c *natsjs.Conn, subject string, number uint64, h jetst
 }
 
 // TestNothingReplacesARecord checks that a client that may publish on the subject of a batch, a claim or a round, with
-// any header that the server knows, cannot replace the message that stands there.
+// any header that the server knows, cannot replace the message there.
 func TestNothingReplacesARecord(t *testing.T) {
 	c := broker(t)
 	first(t, c, func(subject, name string, number uint64, h jetstream.Stream) {

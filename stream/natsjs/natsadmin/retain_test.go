@@ -9,8 +9,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// TestRetain: the records of the rounds that are far behind are gone from the server, all others stand, and the server
-// holds no listing any more.
+// TestRetain: the records of the rounds that are far behind are gone from the server, all others are there, and the
+// server holds no listing any more.
 func TestRetain(t *testing.T) {
 	c := broker(t)
 	provision(t, c, task, Options{Helper: true})

@@ -55,7 +55,7 @@ func TestProvisionRollsBack(t *testing.T) {
 	if after := names(t, c); !slices.Equal(before, after) {
 		t.Errorf("streams %v, before %v", after, before)
 	}
-	// What stood before this call stays, though it is empty and the call does not succeed.
+	// Streams from before this call stay, even if they are empty and the call does not succeed.
 	other := streamConfig(task, stream.Rounds, Options{Replicas: 1})
 	other.Metadata = map[string]string{madeBy: "another"}
 	if _, err := c.Admin().JetStream().CreateStream(t.Context(), other); err != nil {
