@@ -29,7 +29,7 @@ func TestStateOfAnotherBuild(t *testing.T) {
 	other := at.Clone()
 	other.Algorithm = bytes.Clone(at.Algorithm)
 	other.Algorithm[1] ^= 1 // the method that it is of
-	const want = "go on with the task in that build"
+	const want = "go on with the task in that version"
 	if _, err := statedir.Of(other); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want one with %q", err, want)
 	}
