@@ -28,7 +28,8 @@ type service struct {
 	// Of the production file:
 	Profiles     []string
 	Restart      string
-	PidsLimit    int    `yaml:"pids_limit"`
+	PidsLimit    int `yaml:"pids_limit"`
+	Pid          string
 	MemLimit     string `yaml:"mem_limit"`
 	MemSwapLimit string `yaml:"memswap_limit"`
 	Healthcheck  struct{ Test []string }

@@ -107,8 +107,8 @@ func isReady(ctx context.Context, where whereFlags) error {
 	ctx, cancel := context.WithTimeout(ctx, readyPatience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(where.URL, "/")+"/readyz", nil)
-	if err != nil {
-		return cli.Usagef("--http: want http://HOST:PORT of the process's --http or --metrics")
+	if err != nil || request.URL.Host == "" {
+		return cli.Usagef("--http %s: want http://HOST:PORT of the process's --http or --metrics", where.URL)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -116,7 +116,11 @@ func isReady(ctx context.Context, where whereFlags) error {
 	}
 	defer response.Body.Close()
 	why, err := io.ReadAll(io.LimitReader(response.Body, 4096))
-	if err == nil && response.StatusCode != http.StatusOK {
+	switch {
+	case response.StatusCode == http.StatusNotFound:
+		return cli.Usagef("--http %s: nothing is at /readyz there: if that is where the process takes events, reports, or requests of "+
+			"applications, name its --metrics", where.URL)
+	case err == nil && response.StatusCode != http.StatusOK:
 		err = fmt.Errorf("not ready: %s", strings.TrimSpace(string(why)))
 	}
 	return cli.Transient(err)

@@ -77,8 +77,10 @@ func TestReady(t *testing.T) {
 	if code := ask("--http", role.URL); code != cli.ExitTransient {
 		t.Errorf("one that is gone: exit code %d: %s", code, &said)
 	}
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
 	for _, args := range [][]string{nil, {"--state", t.TempDir()}, {"--http", role.URL, "--all"},
-		{"--http", role.URL, "--json"}} {
+		{"--http", role.URL, "--json"}, {"--http", "localhost:9091"}, {"--http", "127.0.0.1:9091"}, {"--http", other.URL}} {
 		if code := ask(args...); code != cli.ExitUsage {
 			t.Errorf("%v: exit code %d: %s", args, code, &said)
 		}

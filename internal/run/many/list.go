@@ -55,7 +55,7 @@ var extensions = []string{".yaml", ".yml"}
 // not begin with a dot. Files are read again when they change. If a new text is no task, the file's entry stays
 // unchanged, and the file is a fault. Of two files of one task the first in the order of names counts. An empty folder
 // that is not the one in which there were files is an error, because a folder that is no longer mounted looks like
-// that. It is for one goroutine.
+// that. So is a folder that becomes another one while it is read. It is for one goroutine.
 type Folder struct {
 	dir  string
 	read map[string]*reading
@@ -79,11 +79,15 @@ func NewFolder(dir string) (*Folder, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("folder of task files: %s is a file: want the folder of the task files", dir)
 	}
-	return &Folder{dir: dir, read: map[string]*reading{}}, nil
+	return &Folder{dir: dir, read: map[string]*reading{}, last: info}, nil
 }
 
 // Tasks implements List.
 func (f *Folder) Tasks() (entries []Entry, faults []Fault, err error) {
+	info, err := os.Stat(f.dir)
+	if err != nil {
+		return nil, nil, err
+	}
 	files, err := os.ReadDir(f.dir) // in the order of names
 	if err != nil {
 		return nil, nil, err
@@ -115,7 +119,10 @@ func (f *Folder) Tasks() (entries []Entry, faults []Fault, err error) {
 		of[now.Name] = path
 		entries = append(entries, *now)
 	}
-	info, err := os.Stat(f.dir)
+	after, err := os.Stat(f.dir)
+	if err == nil && !os.SameFile(info, after) {
+		err = fmt.Errorf("%s became another folder while it was read", f.dir)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -132,24 +139,26 @@ func (f *Folder) Tasks() (entries []Entry, faults []Fault, err error) {
 	return entries, faults, nil
 }
 
-// look returns the task of a file, nil for none, and what is wrong with its newest text. A folder of that name is no
-// file.
+// look returns the task of a file, nil for none, and what is wrong with its newest text, or why that cannot be read. A
+// folder of that name is no file.
 func (f *Folder) look(path string) (*Entry, error) {
 	info, err := os.Stat(path) // of what a link names
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
 		return nil, fs.ErrNotExist
 	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no regular file")
 	}
 	r := f.read[path]
-	if r == nil {
+	switch {
+	case r == nil && err != nil:
+		return nil, err
+	case r == nil:
 		r = new(reading)
 		f.read[path] = r
-	} else if r.err == nil && r.size == info.Size() && r.mtime.Equal(info.ModTime()) {
+	case err != nil:
+		return r.entry, err
+	case r.err == nil && r.size == info.Size() && r.mtime.Equal(info.ModTime()):
 		return r.entry, nil // the fault may be in a file that it names
 	}
 	r.size, r.mtime = info.Size(), info.ModTime()

@@ -152,3 +152,81 @@ func TestFolderAway(t *testing.T) {
 		}
 	}
 }
+
+// TestFileBecomesOdd: a task goes on when its file becomes one that cannot be read, and the file is a fault.
+func TestFileBecomesOdd(t *testing.T) {
+	for name, put := range map[string]func(path string) error{
+		"a link to itself": func(path string) error { return os.Symlink(filepath.Base(path), path) },
+		"a pipe":           func(path string) error { return syscall.Mkfifo(path, 0o600) },
+	} {
+		dir := t.TempDir()
+		list, err := NewFolder(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, "ads.yaml", declaration("ads"))
+		listed(t, list)
+		path := filepath.Join(dir, "ads.yaml")
+		if err := errors.Join(os.Remove(path), put(path)); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if names, faults := listed(t, list); !slices.Equal(names, []string{"ads"}) || len(faults) != 1 {
+				t.Errorf("%s: tasks %v, faults %v, want the task and one fault", name, names, faults)
+			}
+		}
+		write(t, dir, "other.yaml", declaration("ads"))
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if names, faults := listed(t, list); !slices.Equal(names, []string{"ads"}) || len(faults) != 0 {
+			t.Errorf("%s is removed: tasks %v, faults %v", name, names, faults)
+		}
+	}
+}
+
+// TestFolderAwayMeanwhile: a folder that is no longer mounted while it is read is an error then and later, although some
+// of its files were seen.
+func TestFolderAwayMeanwhile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "tasks")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "ads.yaml", declaration("ads"))
+	list, err := NewFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed(t, list)
+	// The next look waits in the middle for what the pipe has.
+	pipe := filepath.Join(dir, "start.json")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "later.yaml",
+		strings.Replace(declaration("later"), "model: {loss: logistic}", "model: {loss: logistic, start: start.json}", 1))
+	looked := make(chan error, 1)
+	go func() {
+		_, _, err := list.Tasks()
+		looked <- err
+	}()
+	start, err := os.OpenFile(pipe, os.O_WRONLY, 0) // returns when the look is there
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Rename(dir, dir+".mounted"), os.Mkdir(dir, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := start.WriteString("{}"); err != nil {
+		t.Fatal(err)
+	}
+	if err := start.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-looked; err == nil {
+		t.Error("no error of the look during which another folder came")
+	}
+	if entries, _, err := list.Tasks(); err == nil {
+		t.Errorf("no error of the empty folder, which lists %v", entries)
+	}
+}

@@ -56,20 +56,8 @@ func PublishHTTPMany(ctx context.Context, c Config, h HTTPConfig, list many.List
 	group.Go(func() error {
 		return c.each(working, list, ended, "It waits for the task to be announced.", "It takes no more events.",
 			func(ctx context.Context, one Config) (device.Summary, error) {
-				name := string(one.Task)
 				return one.posted(ctx, h, func(ctx context.Context, handler http.Handler) error {
-					var answering sync.RWMutex // read by each request: the device outlives them
-					router.Put(name, below("/v1/tasks/"+name, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-						if !answering.TryRLock() {
-							http.Error(w, router.Absent, http.StatusNotFound)
-							return
-						}
-						defer answering.RUnlock()
-						handler.ServeHTTP(w, r)
-					})))
-					<-ctx.Done()
-					router.Put(name, nil)
-					answering.Lock()
+					answer(ctx, router, string(one.Task), handler)
 					return nil
 				})
 			})
@@ -78,6 +66,26 @@ func PublishHTTPMany(ctx context.Context, c Config, h HTTPConfig, list many.List
 		return err
 	}
 	return nil
+}
+
+// answer serves a task's handler through a router until ctx is done, and returns when no request is being answered any
+// more: the device outlives them all. Requests that wait then end, because they may be willing to wait for minutes.
+func answer(ctx context.Context, router *many.Router, task string, handler http.Handler) {
+	var answering sync.RWMutex // read by each request
+	router.Put(task, below("/v1/tasks/"+task, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !answering.TryRLock() {
+			http.Error(w, router.Absent, http.StatusNotFound)
+			return
+		}
+		defer answering.RUnlock()
+		request, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)()
+		handler.ServeHTTP(w, r.WithContext(request))
+	})))
+	<-ctx.Done()
+	router.Put(task, nil)
+	answering.Lock()
 }
 
 // below serves at prefix/PATH what h serves at /v1/PATH.

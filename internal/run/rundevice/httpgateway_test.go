@@ -9,12 +9,15 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/many"
 	"github.com/panlearn/panlearn/internal/run/runlearner"
 	"github.com/panlearn/panlearn/internal/run/runstage"
 	"github.com/panlearn/panlearn/internal/run/statedir"
@@ -206,6 +209,43 @@ func TestHTTPGatewayRefuses(t *testing.T) {
 		if err == nil || errors.Is(err, natsjs.ErrUnreachable) {
 			t.Errorf("%s: %v, want a refusal before the broker is asked", name, err)
 		}
+	}
+}
+
+// TestAnswerEnds: when a task ends, a request that waits does too, and the handler is not called any more after answer
+// has returned.
+func TestAnswerEnds(t *testing.T) {
+	var router many.Router
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	waits, calls := make(chan string), 0
+	handler := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		calls++
+		waits <- r.URL.Path
+		<-r.Context().Done()
+	})
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		answer(ctx, &router, "ads", handler)
+	}()
+	post := func() int {
+		w := httptest.NewRecorder()
+		router.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/tasks/ads/events?wait=600", nil))
+		return w.Code
+	}
+	go func() {
+		for post() == http.StatusNotFound { // it is not served yet
+			runtime.Gosched()
+		}
+	}()
+	if path := <-waits; path != "/v1/events" {
+		t.Errorf("the handler gets %s, want /v1/events", path)
+	}
+	stop()
+	<-over
+	if code := post(); code != http.StatusNotFound || calls != 1 {
+		t.Errorf("after the end: %d, and %d calls of the handler, want 404 and 1", code, calls)
 	}
 }
 
