@@ -262,6 +262,57 @@ func TestWorkOfManyRows(t *testing.T) {
 	}
 }
 
+// pausing returns work of a time, of which one run, counted from 0, pauses for long: the machine does other work, or
+// sleeps.
+func pausing(takes time.Duration, at int, pause time.Duration) func() {
+	run := 0
+	return func() {
+		time.Sleep(takes)
+		if run == at {
+			time.Sleep(pause)
+		}
+		run++
+	}
+}
+
+// A pause while work is measured is no work, in whichever run it comes.
+func TestAPauseIsNoWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, takes := range []time.Duration{100 * time.Nanosecond, 50 * time.Microsecond, 3 * time.Millisecond, time.Second} {
+			for at := range 8 {
+				if got := device.Measure(pausing(takes, at, 10*time.Second)); got != takes {
+					t.Errorf("work of %v, with a pause in run %d: measured %v", takes, at, got)
+				}
+			}
+		}
+	})
+}
+
+// A device whose machine pauses while it measures what an event costs refuses no task, and has the ticks of one whose
+// machine does not.
+func TestAPauseMakesNoLongTicks(t *testing.T) {
+	for at := range 8 {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			w := newWorld(t, plan{rounds: 1, cohort: 20, deadline: time.Minute})
+			hash := w.announce(ctx, 1)
+			w.open(ctx, 1, 1, hash)
+			c := w.config(participation.NewMemoryStore())
+			c.Work = func(*consent.Agreement) (func(), error) { return pausing(time.Microsecond, at, 10*time.Minute), nil }
+			dev := w.client(c)
+			var group sync.WaitGroup
+			group.Go(func() { _, _ = dev.Publish(ctx, participation.EventKey("a"), example(1)) })
+			time.Sleep(time.Hour)
+			stop()
+			group.Wait()
+			must(t, dev.Close())
+			if got := dev.Within(); got != 20*time.Millisecond {
+				t.Errorf("a pause in run %d: a report leaves within %v, want two ticks of 10 ms", at, got)
+			}
+		})
+	}
+}
+
 // A task one of whose events takes longer than half of a round's deadline is refused by name, before anything of an
 // event is done.
 func TestTooSlowATask(t *testing.T) {

@@ -30,6 +30,9 @@ var AllRows = allRows
 // WorkOf returns the client's bound on the work of an event of so many rows.
 var WorkOf = workOf
 
+// Measure returns the time that one run of some work takes, as the client measures it.
+var Measure = measure
+
 // SetClock gives the client another clock than the machine's.
 func (c *Device) SetClock(read func() time.Time) { c.loop.clock.read = read }
 

@@ -3,6 +3,7 @@ package device
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/panlearn/panlearn/learner/block"
@@ -165,20 +166,41 @@ func (p *reports) decoyReport(phase int, point []float64, frame *convex.Frame) (
 	}, uint64(len(decoys)), nil
 }
 
-// measure returns the mean time of some work: of a few runs, or of as many as are done in 10 ms.
+// Some work is measured in parts of measuredPart or of one run, whichever is longer: in leastParts until enoughTime is
+// over, and else in mostParts, with at most mostRuns runs in all.
+const (
+	measuredPart = 250 * time.Microsecond
+	leastParts   = 5
+	mostParts    = 21
+	enoughTime   = 400 * time.Millisecond
+	mostRuns     = 10_000
+)
+
+// measure returns the time that one run of some work takes: the median, over the parts of the measurement, of the mean
+// in each. A pause of the process, in which the machine does other work or sleeps, falls into one part and does not
+// count: ticks that were made for it would let single events join for the length of the phase.
 func measure(work func()) time.Duration {
-	const rounds, least = 5, 10 * time.Millisecond
-	begun, done := time.Now(), 0
-	for done < rounds || done < 1000 && time.Since(begun) < least {
+	work() // the first run pays for memory
+	var means []time.Duration
+	begun := time.Now()
+	part, runs := begun, 0
+	for done := 1; done <= mostRuns && len(means) < mostParts; done++ {
 		work()
-		if done++; done == 1 {
-			begun = time.Now() // the first one pays for memory
+		runs++
+		now := time.Now()
+		if now.Equal(begun) && done == leastParts {
+			return 0 // a clock that does not move
 		}
-		if time.Now().Equal(begun) && done == rounds {
-			break // a clock that does not move
+		if took := now.Sub(part); took >= measuredPart || done == mostRuns {
+			means = append(means, took/time.Duration(runs))
+			part, runs = now, 0
+		}
+		if len(means) >= leastParts && now.Sub(begun) >= enoughTime {
+			break
 		}
 	}
-	return time.Since(begun) / time.Duration(done-1)
+	slices.Sort(means)
+	return means[len(means)/2]
 }
 
 // tooSlow refuses a task whose events take longer than the longest tick has room for, which is half of a round's

@@ -30,10 +30,11 @@ import (
 )
 
 // TestHTTPGateway posts events over HTTP to a gateway, stops it while some of them are on their way, and posts all of
-// them to another one with the same folder: every user is counted, and none twice.
+// them to another one with the same folder: every user is counted, and none twice. No round closes before it is full,
+// however slow the machine is: its deadline is as long as the test may take.
 func TestHTTPGateway(t *testing.T) {
 	const users, early, token = 600, 100, "token-of-the-test"
-	job := runtest.Job(t, runtest.Small(t))
+	job := runtest.Job(t, runtest.Small(t, "schedule.deadline=10m"))
 	text, err := os.ReadFile(runtest.Events(t, job, users))
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +45,9 @@ func TestHTTPGateway(t *testing.T) {
 		StateDir: t.TempDir(),
 		Embedded: true, Listen: "127.0.0.1:0", ExitWhenDone: true}
 	learning, mixer := make(chan error, 1), make(chan error, 1)
-	go func() { learning <- runlearner.Run(t.Context(), config) }()
+	var roles sync.WaitGroup
+	t.Cleanup(roles.Wait) // they use the folders, which are removed next
+	roles.Go(func() { learning <- runlearner.Run(t.Context(), config) })
 	var broker run.Broker
 	select {
 	case broker.URL = <-url:
@@ -52,10 +55,11 @@ func TestHTTPGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := stream.Task(job.Spec.Name)
-	go func() {
-		mixer <- runstage.Run(t.Context(), runstage.Config{Config: mixing.Config{Task: name, Identity: runtest.Identity(t),
+	stage := runtest.Identity(t)
+	roles.Go(func() {
+		mixer <- runstage.Run(t.Context(), runstage.Config{Config: mixing.Config{Task: name, Identity: stage,
 			Logger: runtest.Discard()}, Broker: broker})
-	}()
+	})
 
 	var log lockedBuffer
 	publish := Config{Settings: device.Settings{Task: name, Bundle: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))},
@@ -116,7 +120,11 @@ func TestHTTPGateway(t *testing.T) {
 	}
 	serve(func(address string) {
 		all(early, func(i int) {
-			if outcome, _ := post(address, "?wait=30", i); outcome != "accepted" {
+			outcome := "waiting"
+			for outcome == "waiting" && !t.Failed() {
+				outcome, _ = post(address, "?wait=10", i)
+			}
+			if outcome != "accepted" && outcome != "waiting" {
 				t.Errorf("event %d of the first gateway is %s, want accepted", i, outcome)
 			}
 		})
@@ -145,7 +153,7 @@ func TestHTTPGateway(t *testing.T) {
 			for !final && outcome != "unknown" && t.Context().Err() == nil && !t.Failed() {
 				outcome, final = post(address, "?until=outcome&wait=10", i)
 			}
-			if outcome != "counted" {
+			if outcome != "counted" && (final || outcome == "unknown") {
 				t.Errorf("event %d is %s, want counted", i, outcome)
 			}
 		})
@@ -161,6 +169,9 @@ func TestHTTPGateway(t *testing.T) {
 	}
 	if strings.Contains(scraped, "user 1") || strings.Contains(scraped, token) {
 		t.Errorf("metrics speak of events:\n%s", scraped)
+	}
+	if t.Failed() {
+		return // the task may not end
 	}
 	if err := <-mixer; err != nil {
 		t.Errorf("RunStage: %v", err)

@@ -52,6 +52,9 @@ type Broker struct {
 // broker.
 const patience = 20 * time.Second
 
+// perReport is the time that a publish has beside patience for each of its reports.
+const perReport = 50 * time.Millisecond
+
 // Run runs the suite, its tests in parallel; open makes a fresh broker, or a connection of its own to a shared one, and
 // registers its clean-up.
 func Run(t *testing.T, open func(t *testing.T) Broker) {
@@ -144,9 +147,12 @@ func reports(task stream.Task, round, attempt uint64, first, n int) []stream.Out
 	return all
 }
 
+// publish publishes reports, each of which may be a request of its own: there is more time for many.
 func publish(t *testing.T, b Broker, all []stream.Outgoing) []stream.Ack {
 	t.Helper()
-	acks, err := b.Publish(within(t), all)
+	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(len(all))*perReport)
+	defer cancel()
+	acks, err := b.Publish(ctx, all)
 	if err != nil || len(acks) != len(all) {
 		t.Fatalf("publish %d: %d acks, %v", len(all), len(acks), err)
 	}
