@@ -24,10 +24,11 @@ type pace struct {
 // deadline returns the deadline of the next round in milliseconds; 0 if the plan's deadline applies. It is margin times
 // the time that its cohort takes at the pace of the last round that has one, within the plan's bounds. users is the
 // number of users counted in the committed round; 0 if it was void. The pace of earlier rounds is derived from the
-// committed Round's own deadline. Three kinds of rounds have no pace. The publishers of a first round may be started
-// long after it. A void round has no users. The members of an interactive phase all come at once: members who are
-// missing have left, and waiting longer does not bring them back. Silos are few and known, and the plan's deadline is
-// set for their work.
+// committed Round's own deadline.
+//
+// Three kinds of rounds have no pace. The publishers of a first round may be started long after it. A void round has no
+// users. The members of an interactive phase all come at once: members who are missing have left, and waiting longer
+// does not bring them back. Silos are few and known, and the plan's deadline is set for their work.
 func (c *core) deadline(next manifest.Place, users uint64, p pace) uint64 {
 	plan := c.task.Plan
 	switch least, most := plan.DeadlineMs, plan.StaleMs; {
