@@ -1,8 +1,9 @@
 // Package learner is the sans-IO core of the learner: released totals in, query points and a model out. It knows no
-// clock, goroutine, network or disk; learner/service performs the effects. Every round asks a cohort for the mean
-// gradient at one point and takes one step. Algorithm is the interface of the methods, which are in package
-// learner/method; package learner/planning chooses among them and plans their rounds; New builds the planned method.
-// Methods add the gradient of a ridge themselves: it is public and costs no privacy.
+// clock, goroutine, network or disk; learner/service performs the effects.
+//
+// Every round asks a cohort for the mean gradient at one point and takes one step. Algorithm is the interface of the
+// methods, which are in package learner/method; package learner/planning chooses among them and plans their rounds; New
+// builds the planned method. Methods add the gradient of a ridge themselves: it is public and costs no privacy.
 //
 // Promises. An Algorithm's state is a pure function of its plan and of the estimates it has consumed, see package
 // learner/method. Everything an Algorithm holds is post-processing of released batches, so its bytes may be stored and
