@@ -43,9 +43,9 @@ func (w *writer) setHats(s *Source, first int, place float64) {
 	w.set(first+i+1, upper)
 }
 
-// hatRoom is the room that a group of hats takes in the sum of squares, beside its largest scale: two squares are added
-// where the bound has one, and each addition may be rounded up. It is in units of the whole sum.
-// A text takes as much for each of its words.
+// hatRoom is the margin for rounding of a group of hats in the sum of squares, in units of the whole sum: two squares
+// are added where the bound has one, and each addition may be rounded up. A text has the same margin for each of its
+// words.
 const hatRoom = 0x1p-51
 
 // hatName names the coordinate of a knot.
