@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	classDamping, numberDamping = 0.01, 0.03 // of variances, beside the noise
+	classDamping, numberDamping = 0.01, 0.03 // of variances, in addition to the noise
 	// of the mean variance, where that is less than the damping of classes; of a damping
 	dampedShare, leastVariance = 0.25, 1e-6
 )

@@ -31,7 +31,7 @@ const (
 	leastMoments, mostMoments = 0.1, 0.2
 	momentNoise               = 0.1 // target noise of a moment
 	matrixShare               = 0.4
-	matrixLimit               = 0.2 // of d unit/n, the noise of d sums beside the users
+	matrixLimit               = 0.2 // of d unit/n, the noise of d sums relative to the users
 	matrixDim                 = 512 // largest d with a matrix, because of the length of a report
 	matrixRounds              = 4
 
