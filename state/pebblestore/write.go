@@ -152,7 +152,7 @@ func writeInto(ctx context.Context, dir string, c state.Checkpoint, entries iter
 	format, partial := filepath.Join(dir, formatName), filepath.Join(dir, ".partial")
 	made, whole := []string{filepath.Join(dir, lockName)}, false
 	defer func() {
-		for i := len(made) - 1; err != nil && !whole && i >= 0; i-- { // the file that refuses the folder is removed after all that it covers
+		for i := len(made) - 1; err != nil && !whole && i >= 0; i-- { // FORMAT, which refuses the folder, goes last
 			err = errors.Join(err, os.RemoveAll(made[i]))
 		}
 	}()
