@@ -13,9 +13,9 @@ type Algorithm interface {
 	// Step consumes the estimate of the mean gradient at Query().Point. On error the state is unchanged.
 	Step(method.Estimate) error
 	// Skip uses up one step without an estimate. Where the same users answer every round of a phase, a void round has cost
-	// them its share and cannot be asked again of others: it counts against the phase's planned rounds. Query().Step and
-	// Done run on, the point stays as it was, unless the phase is over with it. In a phase of new users a void round is no
-	// step, and nobody calls Skip. On error the state is unchanged.
+	// them its share and cannot be repeated with others, so it counts against the phase's planned rounds. Query().Step and
+	// Done advance; the point stays the same unless this ends the phase. In a phase of new users a void round is no step,
+	// and Skip must not be called. On error the state is unchanged.
 	Skip() error
 	// Done reports whether all planned steps were taken.
 	Done() bool
@@ -62,8 +62,8 @@ func ValidationOf(a Algorithm) *method.Validation {
 	return nil
 }
 
-// Announce tells a method that follows a stream at how many users its next round is full, where its caller decides
-// that; others do not listen. Query and the state are then of that round.
+// Announce sets the cohort of the next round for a method that follows a stream and whose caller chooses the cohort.
+// Query and the state then describe that round. It does nothing for other methods.
 func Announce(a Algorithm, cohort uint64) {
 	switch a := a.(type) {
 	case *method.Practical:
@@ -73,8 +73,8 @@ func Announce(a Algorithm, cohort uint64) {
 	}
 }
 
-// RollBack makes a method go on from an earlier model of it, see method.Practical.RollBack. Others refuse with
-// an error that wraps method.ErrNoRollback.
+// RollBack continues a method from one of its earlier models, see method.Practical.RollBack. Other methods return an
+// error that wraps method.ErrNoRollback.
 func RollBack(a Algorithm, model []float64) error {
 	switch a := a.(type) {
 	case *method.Practical:

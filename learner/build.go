@@ -13,8 +13,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// New builds a plan's method at its start, or at the set's where it has none. The constants of its phases
-// decide which method it is. The error names the phase and the constant that does not fit.
+// New builds a plan's method at the plan's starting point, or at the set's if the plan has none. The constants of its
+// phases decide which method it is. The error names the phase and the constant that does not fit.
 func New(plan *wire.Plan) (Algorithm, error) {
 	a, err := build(plan)
 	if err != nil {
@@ -23,7 +23,7 @@ func New(plan *wire.Plan) (Algorithm, error) {
 	return a, nil
 }
 
-// ErrOtherBuild is wrapped by errors of Resume about a state that this build does not write for the plan.
+// ErrOtherBuild is wrapped by errors of Resume for a state that this build would not write for the plan.
 var ErrOtherBuild = errors.New(
 	"it was written by another version of panlearn, as far as its store is whole: go on with the task in that version, or " +
 		"take the model out with its learner snapshot and begin the task again under another name; " +
@@ -88,7 +88,7 @@ func LayoutOf(plan *wire.Plan) practical.Layout {
 			if f.Top > 0 {
 				layout.Base, layout.Top = f.Minimum, f.Top
 			}
-			if f.Top > 0 && plan.Silos > 0 { // whose cohorts do not change
+			if f.Top > 0 && plan.Silos > 0 { // the cohorts of silos do not change
 				layout.Base, layout.Units = f.Top, max(1, f.Mechanism.GetUnits())
 			}
 		}

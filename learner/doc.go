@@ -1,10 +1,9 @@
 // Package learner is the sans-IO core of the learner: released totals in, query points and a model out. It knows no
 // clock, goroutine, network or disk; learner/service performs the effects.
 //
-// Every round asks a cohort for the mean gradient at one point and takes one step. Algorithm is the seam to the
+// Every round asks a cohort for the mean gradient at one point and takes one step. Algorithm is the interface of the
 // methods, which are in package learner/method; package learner/planning chooses among them and plans their rounds; New
-// builds what was planned. A ridge, which is known to all, is added by the methods and costs no privacy. Later papers
-// plug in behind Algorithm.
+// builds the planned method. Methods add the gradient of a ridge themselves: it is public and costs no privacy.
 //
 // Promises. An Algorithm's state is a pure function of its plan and of the estimates it has consumed, see package
 // learner/method. Everything an Algorithm holds is post-processing of released batches, so its bytes may be stored and
@@ -20,9 +19,9 @@
 //  4. Step, MarshalBinary, and commit the bytes together with the cursor in one durable write, before announcing
 //     the next round.
 //  5. A void round (a batch that never came to be) is no step: leave the Algorithm alone and announce the next round at
-//     the same Query().Point. Counting rounds is the caller's cursor; an Algorithm counts steps. Where the users of a
-//     phase answer all its rounds a void one is used up: Skip.
-//  6. Repeat until Done, which a continuous plan never is, then release Model, which is in the declared coordinates.
+//     the same Query().Point. The caller's cursor counts rounds; an Algorithm counts steps. Where the users of a
+//     phase answer all its rounds, a void one is used up: call Skip.
+//  6. Repeat until Done (never, in a continuous plan), then release Model, which is in the declared coordinates.
 //     Model may be released earlier too, and must be where void rounds have used up the users; the plan's risk bound is
 //     then not reached.
 package learner

@@ -33,7 +33,7 @@ func (p Params) Decode(dst []float64, totals []uint64, users, noiseTrials uint64
 		return nil, fmt.Errorf("decode: %w", err)
 	}
 	// centre = 2^24 (expected total of vectors 0) = users g 2^23 + coin noiseTrials, below 2^88. The noise of a window
-	// is as that of users w fair trials.
+	// equals the noise of users w fair trials.
 	chi, clo := bits.Mul64(users*uint64(p.Levels), 1<<(CoinBits-1))
 	if p.Window > 0 {
 		noiseTrials = users * uint64(p.Window)

@@ -1,13 +1,13 @@
-// Package randomizer makes the counts that leave a device: it turns a vector into noisy integer counts that mean
-// nothing alone and add up to a private estimate of a sum.
+// Package randomizer makes the counts that leave a device: it turns a vector into noisy integer counts whose sum over a
+// cohort is a private estimate of a sum.
 //
 // It implements the scalar and vector sum protocols P_1D and P_VEC of Cheu, Joseph, Mao, Peng, Shuffle Private
-// Stochastic Convex Optimization, ICLR 2022, Algorithms 1 and 2. A vector x is snapped into the ball of radius L,
-// every coordinate is moved to the lattice {0, ..., g} by unbiased stochastic rounding, and Bin(b, p) is added. The
-// paper's g+b labelled bits of one coordinate travel as their number of ones; only sums over a whole cohort may be
-// released. A report may be about several units, such as the rows of a silo: each is snapped into a ball of its own by
+// Stochastic Convex Optimization, ICLR 2022, Algorithms 1 and 2. A vector x is snapped into the ball of radius L, every
+// coordinate is moved to the lattice {0, ..., g} by unbiased stochastic rounding, and Bin(b, p) is added. The paper's
+// g+b labelled bits of one coordinate travel as their number of ones; only sums over a whole cohort may be released. A
+// report may be about several units, such as the rows of a silo: each is snapped into a ball of its own by
 // [VectorSum.Add], and the report is the mean of all, rounded once. Gradients were clipped before, in learner/report:
-// snapping makes the norm exact in integers, and would clip whatever was not.
+// snapping makes the norm exact in integers, and clips vectors that were not clipped.
 //
 // # Where it is
 //
@@ -28,11 +28,10 @@
 // # Refusals
 //
 // [Params.Validate] refuses what would overflow or has no meaning. [Params.Unpack] and [Adder.ValidateReport] refuse
-// any byte string that [Params.Pack] cannot produce. The latter also refuses counts that lie together farther from the
-// centre than any device's, whatever its vector and its coins: so it never refuses an honest report, and what it
-// refuses says nothing about one. [Params.Decode] refuses totals that no cohort of that size can have. Noise
-// depends on the value sampled also in its timing; a process that shares a core with the device is not defended
-// against.
+// any byte string that [Params.Pack] cannot produce. The latter also refuses reports whose counts together lie farther
+// from the centre than any device's can, for all vectors and coins: so it never refuses an honest report, and a refusal
+// reveals nothing about one. [Params.Decode] refuses totals that no cohort of that size can have. The time to draw
+// noise depends on the value drawn; there is no defence against a process that shares a core with the device.
 //
 // # What a caller owes
 //

@@ -15,8 +15,8 @@ const (
 	maxTruncated = 1 << 20
 )
 
-// A DiscreteLaplace is the law of integers Pr[X = x] = (1-q)/(1+q) q^|x|, with q = e^-rate and a rational rate s/t:
-// that of a Laplace law of scale t/s on the integers. Shifting it by one costs epsilon = rate. The zero value is no
+// A DiscreteLaplace is the law Pr[X = x] = (1-q)/(1+q) q^|x| on the integers, with q = e^-rate and a rational rate s/t:
+// the discrete analogue of a Laplace law of scale t/s. Shifting it by one costs epsilon = rate. The zero value is not a
 // law.
 type DiscreteLaplace struct{ s, t uint64 }
 
@@ -105,16 +105,15 @@ func below(src rand.Source, n uint64) uint64 {
 	return hi
 }
 
-// A TruncatedLaplace is the law on {0, ..., 2 kappa} of a discrete Laplace that is moved by kappa, given that it is
-// there: Pr[R = r] is proportional to e^(-rate |r-kappa|) (Ghazi et al. 2023, Definition 3.4). The zero value is no
-// law.
+// A TruncatedLaplace is a discrete Laplace shifted by kappa, conditioned on {0, ..., 2 kappa}: Pr[R = r] is
+// proportional to e^(-rate |r-kappa|) (Ghazi et al. 2023, Definition 3.4). The zero value is no law.
 type TruncatedLaplace struct {
 	laplace DiscreteLaplace
 	kappa   int64
 }
 
-// NewTruncatedLaplace accepts a kappa of 1 to 2^20, and of 1 to 700 over the rate: most draws are there, and no
-// probability underflows.
+// NewTruncatedLaplace accepts a kappa of 1 to 2^20, and of 1 to 700 over the rate, so that most draws lie in the
+// support and no probability underflows.
 func NewTruncatedLaplace(l DiscreteLaplace, kappa int) (TruncatedLaplace, error) {
 	if x := l.Rate() * float64(kappa); kappa < 1 || kappa > maxTruncated || !(x >= 1 && x <= 700) {
 		return TruncatedLaplace{},
@@ -128,7 +127,7 @@ func NewTruncatedLaplace(l DiscreteLaplace, kappa int) (TruncatedLaplace, error)
 func (l TruncatedLaplace) Kappa() int    { return int(l.kappa) }
 func (l TruncatedLaplace) Rate() float64 { return l.laplace.Rate() }
 
-// Sample draws R exactly: discrete Laplace until it is there.
+// Sample draws R exactly, by drawing from the discrete Laplace until the value lies in the support.
 func (l TruncatedLaplace) Sample(src rand.Source) int {
 	for {
 		if x := l.laplace.Sample(src); -l.kappa <= x && x <= l.kappa {
@@ -137,8 +136,8 @@ func (l TruncatedLaplace) Sample(src rand.Source) int {
 	}
 }
 
-// Survival has Pr[R >= s] and Pr[R < s] for s = 0, ..., 2 kappa + 1, each summed from its own end: right up to a
-// factor of 1 ± 1e-9, and 0 and 1 where they are.
+// Survival returns Pr[R >= s] and Pr[R < s] for s = 0, ..., 2 kappa + 1, each summed from its own end: accurate to a
+// factor of 1 ± 1e-9, and exact where they are 0 or 1.
 func (l TruncatedLaplace) Survival() (at, below []float64) {
 	n := 2*l.kappa + 1
 	mass := make([]float64, n)

@@ -101,7 +101,7 @@ func (p Params) vectors() uint64 {
 // beyond lies less than 1e-14.
 const windowSd = 8
 
-// WindowOf returns the least window, an even number, for a report with times the noise of so many trials.
+// WindowOf returns the least window, an even number, for noise with times the standard deviation of that many trials.
 func WindowOf(trials uint64, times float64) float64 {
 	return 2 * math.Ceil(windowSd*math.Sqrt(float64(trials))/2*times)
 }

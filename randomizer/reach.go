@@ -14,7 +14,7 @@ import (
 //	|2 c_j - g - b| <= 2 |s_j| + b + 2,   and the sum of (2 s_j)^2 is at most g^2.
 //
 // What is left of |2 c_j - g - b| above b + 2, squared, adds up to at most g^2 in every report, whatever it is about
-// and whatever its coins show. A report at the ends of all its ranges is refused: its norm would be that of sqrt(d)
+// and whatever its coins show. A report at the ends of all its ranges is refused: its norm would be as large as sqrt(d)
 // honest ones.
 type reach struct {
 	middle, slack, most uint64 // g + b, b + 2, g^2
@@ -33,15 +33,15 @@ func reachOf(p Params) reach {
 	return reach{middle: g + b, slack: b + 2, most: g * g}
 }
 
-// square returns what one count, of at most g + b, adds to a sum: less than g^2, at most 2^60.
+// square returns the contribution of one count, of at most g + b, to the sum: less than g^2, at most 2^60.
 func (r reach) square(count uint64) uint64 {
 	off := int64(2*count) - int64(r.middle)
 	left := uint64(max(max(off, -off)-int64(r.slack), 0)) // at most g - 2
 	return left * left
 }
 
-// outOfReach reports whether in one of the reports, whose counts are in range, they lie together farther from the
-// centre than any device's.
+// outOfReach reports whether the counts of one of the reports, each in range, together lie farther from the centre than
+// any device's can.
 func (a *Adder) outOfReach(data []byte) bool {
 	if a.reach.most == math.MaxUint64 {
 		return false
@@ -53,7 +53,7 @@ func (a *Adder) outOfReach(data []byte) bool {
 	return beyond
 }
 
-// square returns the sum of squares of one report, or the largest of those that lie side by side.
+// square returns the sum of squares of one report, or the largest sum among reports side by side.
 func (a *Adder) square(data []byte) (most uint64) {
 	width, left, sum := uint(a.width)&63, a.dim, uint64(0)
 	mask := uint64(1)<<width - 1

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// An Adder checks packed reports and adds their counts up, and writes the counts down nowhere else. It is what a
-// shuffle stage does with the outputs of Pack. Its methods do not change it.
+// An Adder checks packed reports and adds up their counts, and stores single counts nowhere. The shuffle stage uses it
+// on the outputs of Pack. Its methods do not change it.
 //
 // A group is as many counts as lie in one word of 64 bits, wherever in its first byte they begin. Every other count of
-// a group has as many zeros above it, once its neighbours are masked out, as it has bits: counts are compared, and
-// those of many reports added, several at a time; sums are taken apart before these fields can overflow.
+// a group has as many zeros above it, once its neighbours are masked out, as it has bits: counts are compared, and and
+// added over many reports, several at a time; sums are split up before these fields can overflow.
 type Adder struct {
 	dim, width, size int // coordinates; bits of a count; bytes of a report
 	most             uint64
@@ -24,8 +24,8 @@ type Adder struct {
 	together         int // coordinates of one device's report
 }
 
-// NewAdder prepares the adder of valid parameters, for reports in which so many of devices lie side by side, each in as
-// many coordinates: 1, but in an audit.
+// NewAdder returns the adder for valid parameters. sideBySide is the number of devices whose reports lie side by side
+// in one report, each in an equal number of coordinates: 1, except in an audit.
 func NewAdder(p Params, sideBySide int) *Adder {
 	a := &Adder{dim: p.Dim, width: p.countBits(), size: p.ReportBytes(), most: uint64(p.MaxCount()), group: 8,
 		reach: reachOf(p), together: p.Dim / sideBySide}
@@ -50,7 +50,7 @@ func NewAdder(p Params, sideBySide int) *Adder {
 func (a *Adder) ReportBytes() int { return a.size }
 
 // ValidateReport returns nil if data is one or more packed reports, one after the other. It accepts every output of
-// Pack that a device can have drawn; what it refuses no device draws, whatever its vector and its coins. Then the error
+// Pack that a device can have drawn; no device draws a report that it refuses, for any vector and coins. The error
 // wraps errReportLength or errReportRange, and never holds a count.
 func (a *Adder) ValidateReport(data []byte) error {
 	if len(data) == 0 || len(data)%a.size != 0 {
@@ -88,11 +88,11 @@ func (a *Adder) bad(data []byte) bool {
 	return carried&a.carries != 0 || padding != 0
 }
 
-// Add adds the counts of reports that ValidateReport accepts to sums, one for each coordinate. The caller sees to it that no sum
-// overflows.
+// Add adds the counts of reports that ValidateReport accepts to sums, one for each coordinate. The caller must ensure
+// that no sum overflows.
 //
-// Add panics if the number of sums is not that of coordinates, or the bytes are no whole reports. Of reports that were
-// not checked it adds what means nothing.
+// Add panics if the number of sums differs from the number of coordinates, or if data is not whole reports. For
+// unchecked reports the sums are meaningless.
 func (a *Adder) Add(sums []uint64, data []byte) {
 	if len(sums) != a.dim || len(data)%a.size != 0 {
 		panic(fmt.Sprintf("randomizer: Add of %d bytes to %d sums, want reports of %d to %d", len(data), len(sums), a.size,
@@ -131,9 +131,8 @@ func (a *Adder) addStack(sums []uint64, data []byte) {
 	}
 }
 
-// column adds up a group of all reports, field by field: that at bit shift of data, and size bytes on the next. What a
-// word holds behind the group is masked out; behind the last counts of a smaller one it adds up in fields that nobody
-// reads.
+// column adds up one group over all reports, field by field: at bit shift of data, and every size bytes after it. Bits
+// of a word after the group are masked out; after the last counts of a smaller group they add up in unused fields.
 func (a *Adder) column(data []byte, shift int) (even, odd uint64) {
 	evens, odds, width, begin, at := a.evens, a.odds, uint(a.width)&63, uint(shift)&7, 0
 	for ; at+8 <= len(data); at += a.size {

@@ -15,7 +15,7 @@ type VectorSum struct {
 	params   Params
 	ball     ball
 	entropy  rand.Source
-	own      *rand.ChaCha8 // entropy, where nobody else gave it
+	own      *rand.ChaCha8 // entropy, if the caller gave none
 	noise    *Binomial
 	mask     uint64  // the trials' bits in a word that also rounds; 0 if there is none
 	single   uint64  // the trials' bits in a word of their own; 0 if one word is not enough
@@ -54,9 +54,9 @@ func NewVectorSum(p Params, entropy rand.Source) (*VectorSum, error) {
 	return v, nil
 }
 
-// Reseed gives the system's generator a fresh seed, so that a process that was cloned with its memory, such as a
-// virtual machine started twice from one snapshot, repeats no draw that follows. A generator that was given to
-// NewVectorSum stays as it is: a replay needs its draws.
+// Reseed gives the system's generator a fresh seed, so that clones of a process, such as a virtual machine started
+// twice from one snapshot, do not repeat each other's later draws. It does not change a generator passed to
+// NewVectorSum: a replay needs its draws.
 func (v *VectorSum) Reseed() {
 	if v.own != nil {
 		reseed(v.own)
@@ -127,7 +127,7 @@ func (v *VectorSum) AddAt(index []int32, x []float64) error {
 	return nil
 }
 
-// next counts a unit more.
+// next counts one more unit.
 func (v *VectorSum) next() error {
 	if v.added == v.params.vectors() {
 		return fmt.Errorf("vector %d of a report of %d", v.added+1, v.added)
@@ -150,10 +150,10 @@ func (v *VectorSum) Encode(dst []uint32, x []float64) ([]uint32, error) {
 	return v.Draw(dst), nil
 }
 
-// Draw draws the counts of the report about the units added since the last one, and is ready for the next: their sum
-// is rounded to the lattice without bias, once, and every coordinate gets Bin(b, p). Counts are in {0, ..., g+b}; with
-// a window they are moved by w/2 - b/2 and clamped to {0, ..., g+w}. The result reuses dst's memory if it is large
-// enough.
+// Draw draws the counts of the report about the units added since the last report, and resets for the next: the units'
+// sum is rounded to the lattice without bias, once, and Bin(b, p) is added to every coordinate. Counts are in {0, ...,
+// g+b}; with a window they are moved by w/2 - b/2 and clamped to {0, ..., g+w}. The result reuses dst's memory if it is
+// large enough.
 //
 // A report is always about Params.Units units: those that were not added count as zero vectors.
 //

@@ -65,8 +65,8 @@ func (l Ledger) read(entries iter.Seq2[Entry, error]) (Ledger, error) {
 	return l, nil
 }
 
-// VerifyLedger reads the entries that follow base, all of them after the zero Ledger, and refuses them if they do not
-// lead to the sums of c: a broken chain, one that is cut short, longer or another one, or sums that are not theirs.
+// VerifyLedger reads the entries after base (all entries, if base is the zero Ledger) and returns an error if they do
+// not lead to the sums of c: because the chain is broken, truncated, too long or another one, or the sums do not match.
 func (c Checkpoint) VerifyLedger(base Ledger, entries iter.Seq2[Entry, error]) error {
 	switch got, err := base.read(entries); {
 	case err != nil:
@@ -93,8 +93,8 @@ func Entries(entries []Entry) iter.Seq2[Entry, error] {
 	}
 }
 
-// Charged yields of the entries of a ledger one for every round, the one that counts: the batch's real cost if the
-// round was spent, else the reservation, settled as void or not settled yet. It stops after the first error.
+// Charged yields for every round of a ledger the entry with its charge: the batch's real cost if the round was spent,
+// else the reservation, whether settled as void or still open. It stops after the first error.
 func Charged(entries iter.Seq2[Entry, error]) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		var open *Entry

@@ -14,8 +14,8 @@ type Cursor struct {
 	Round    uint64 // last applied round, 0 before the first
 	// BatchHash is the hash of the signed batch of Round as it was read, zero at round 0.
 	BatchHash Hash
-	// BatchSequence is the stream sequence of that batch, 0 if unknown. It serves only to notice a broker or
-	// a state folder that was rolled back; nothing is read by it.
+	// BatchSequence is the stream sequence of that batch, 0 if unknown. It serves only to detect a broker or a state
+	// folder that was rolled back.
 	BatchSequence uint64
 }
 
@@ -25,7 +25,7 @@ type Checkpoint struct {
 	Cursor Cursor
 	// Ledger sums up the chain that this checkpoint belongs to.
 	Ledger Ledger
-	// Algorithm is the optimizer's whole state. The model lives in it and nowhere else: a snapshot decodes it.
+	// Algorithm is the optimizer's whole state. It alone contains the model: a snapshot decodes it.
 	Algorithm []byte
 	// Task is the signed Task message, stored verbatim and unchanged for the life of the folder.
 	Task []byte
@@ -34,11 +34,11 @@ type Checkpoint struct {
 	NextRound []byte
 	// End is the signed End message. Exactly one of NextRound and End is present.
 	End []byte
-	// LastBatch holds the caller's account of the batch of Cursor.Round (cohort, rejects); may be empty.
+	// LastBatch holds the caller's summary of the batch of Cursor.Round (cohort, rejects); may be empty.
 	LastBatch []byte
 }
 
-// IsZero reports whether c is the state of a folder in which nothing was committed yet.
+// IsZero reports whether c is the state of a folder without a commit.
 func (c Checkpoint) IsZero() bool { return c.Equal(Checkpoint{}) }
 
 // Ended reports whether no further round will be announced.
@@ -60,7 +60,7 @@ func (c Checkpoint) Clone() Checkpoint {
 	return c
 }
 
-// validate refuses a checkpoint that no sequence of commits can produce, as far as it can be seen alone.
+// validate refuses a checkpoint that no sequence of commits can produce, as far as the checkpoint alone shows it.
 func (c Checkpoint) validate() error {
 	if err := c.validateFields(); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (c Checkpoint) validate() error {
 	return c.validateLedger()
 }
 
-// validateLedger holds the ledger's sums against the cursor.
+// validateLedger checks the ledger's sums against the cursor.
 func (c Checkpoint) validateLedger() error {
 	switch {
 	case c.Ledger.Head.Length > 0 && c.Ledger.TaskHash != c.Cursor.TaskHash:

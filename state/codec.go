@@ -12,11 +12,11 @@ const (
 	checkpointHeader  = 4 + 2 + 32 + 8 + 32 + 8
 )
 
-// A VersionError refuses bytes of another format version than the one that this build reads and writes.
+// A VersionError reports bytes of a format version other than the one that this build reads and writes.
 type VersionError struct {
 	What      string // "state folder", "checkpoint", "ledger" or "ledger entry"
 	Got, Want uint16
-	By        string // build that wrote it; empty: not known
+	By        string // build that wrote the bytes; empty if unknown
 }
 
 func (e *VersionError) Error() string {

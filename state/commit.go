@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// An OrderError refuses a commit whose round does not follow the committed one: a batch that was applied
-// already, or one too early.
+// An OrderError reports a commit whose round does not follow the committed one: its batch was applied already, or is
+// too early.
 type OrderError struct {
 	Committed, Offered uint64
 }
@@ -16,8 +16,8 @@ func (e *OrderError) Error() string {
 		e.Committed+1)
 }
 
-// A RollbackError means that the stream sequence of a batch is not above that of the batch before it: the broker was
-// restored from an older copy, or replaced.
+// A RollbackError reports that a batch's stream sequence is not above the previous batch's: the broker was restored
+// from an older copy, or replaced.
 type RollbackError struct {
 	Round             uint64
 	Sequence, Earlier uint64
@@ -38,10 +38,10 @@ func (e *RollbackError) Error() string {
 //   - the end between rounds: the same round, End instead of NextRound, and a Void entry for the announced round
 //     that is given up;
 //   - a change of what is kept: the same round without entries. Until the end Algorithm may change with it, when a
-//     model is released again. Everything else stays as it is, the announced round included.
+//     model is released again. Everything else stays the same, the announced round included.
 //
-// The task never changes, nothing but the last follows End, and the entries continue prev's ledger up to next's.
-// Each of kept is of a round up to next's. Every [Store] applies a commit if and only if Next accepts it.
+// The task never changes, only the last of these changes may follow End, and the entries continue prev's ledger up to
+// next's. Each of kept belongs to a round up to next's. Every [Store] applies a commit if and only if Next accepts it.
 func Next(prev, next Checkpoint, entries []Entry, kept ...Kept) error {
 	if err := next.validateFields(); err != nil {
 		return err
@@ -93,7 +93,7 @@ func Next(prev, next Checkpoint, entries []Entry, kept ...Kept) error {
 	return continues(prev, next, entries, want, round)
 }
 
-// onlyEnds reports whether next is prev with End in the place of NextRound.
+// onlyEnds reports whether next is prev with NextRound replaced by End.
 func onlyEnds(prev, next Checkpoint) bool {
 	prev.Ledger, prev.NextRound, prev.End = next.Ledger, nil, next.End
 	return prev.Equal(next)
@@ -107,7 +107,7 @@ func onlyKeeps(prev, next Checkpoint) bool {
 	return prev.Equal(next)
 }
 
-// continues checks entries against the kinds that the change requires, Spent standing for Spent or Void.
+// continues checks entries against the kinds that the change requires; Spent in want matches Spent and Void.
 func continues(prev, next Checkpoint, entries []Entry, want []EntryKind, round uint64) error {
 	if len(entries) != len(want) {
 		return fmt.Errorf("commit: round %d brings %d ledger entries, want %d", next.Cursor.Round, len(entries), len(want))

@@ -103,13 +103,13 @@ type Entry struct {
 	Round    uint64
 	Attempt  uint64 // of the batch; 0 in a reservation
 	Users    uint64 // accepted reports; in a reservation the smallest cohort that may be released
-	// NoiseTrials counts all binomial trials in each total, those of users that are not relied upon too: the cost is
-	// computed from the honest share of them.
+	// NoiseTrials counts all binomial trials in each total, including those of users who are not assumed honest. The cost
+	// is computed from the honest share of them.
 	NoiseTrials uint64
 	// Phase numbers, from 1, the interactive phase whose users answer the round together with others; 0: it has users
 	// of its own.
 	Phase uint64
-	// cost for a user who takes part in this round, and in all others of its phase where users answer several
+	// cost for a user who takes part in this round, and in all rounds of its phase if users answer several
 	Epsilon   float64
 	Delta     float64
 	TaskHash  Hash

@@ -6,19 +6,19 @@ import (
 	"fmt"
 )
 
-// maxRowBytes bounds what is kept of one round, its model left out.
+// maxRowBytes bounds the row of one round, in bytes.
 const maxRowBytes = 1 << 16
 
-// Kept holds what a store keeps of one round beside the checkpoint, so that people can look back, and a model can be
-// released again. Like the checkpoint it holds functions of released batches alone. The caller bounds how many rounds
-// are kept: one that is given to Commit replaces what was kept of its round, and an empty Row deletes it.
+// Kept is a store's history of one round, for people to read and for releasing a model again. Like the checkpoint it
+// holds only functions of released batches. Passed to Commit, it replaces the round's earlier Kept; with an empty Row
+// it deletes it. The caller bounds the number of rounds.
 type Kept struct {
 	Round uint64
-	Row   []byte // what people may know of the round; opaque here
-	Model []byte // the model after the round; empty: none is kept
+	Row   []byte // public description of the round; opaque here
+	Model []byte // the model after the round; empty: not kept
 }
 
-// validate refuses what no store keeps after a round.
+// validate refuses a Kept that no store holds after round last.
 func (k Kept) validate(last uint64) error {
 	switch {
 	case k.Round < 1 || k.Round > last:
@@ -40,8 +40,7 @@ const (
 	modelMagic  = "PLKM"
 )
 
-// Encode returns the two values that a store writes; the second is nil where there is no model. Integers are
-// big-endian:
+// Encode returns the two values that a store writes; the second is nil if there is no model. Integers are big-endian:
 //
 //	offset  bytes
 //	0       4   "PLKR" or "PLKM"

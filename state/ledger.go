@@ -2,19 +2,18 @@ package state
 
 import "fmt"
 
-// A Ledger is the privacy ledger as running sums: what every round may cost and did cost, in as many bytes however
-// long it is. It is part of each [Checkpoint]; the entries that it sums up are the store's. The zero Ledger is empty
-// and ready to use. A round goes through Reserve, then exactly one of Spend and Void. A Ledger is a value: a copy is
-// the ledger as it was.
+// A Ledger is the privacy ledger as running sums of the reserved and spent costs of all rounds, of constant size. It is
+// part of each [Checkpoint]; the store keeps its entries. The zero Ledger is empty and ready to use. A round goes
+// through Reserve, then exactly one of Spend and Void. A Ledger is a value: a copy does not change with the original.
 type Ledger struct {
 	Head     head
 	TaskHash Hash   // of every entry
-	Open     Entry  // the reservation that is not settled; the zero Entry where none is
+	Open     Entry  // the open reservation; the zero Entry if there is none
 	Steps    uint64 // rounds that were spent
 	Voids    uint64 // rounds that were void
 	InARow   uint64 // void rounds since the last that was spent
-	// Counted sums up the users of the spent rounds except those of Phase, the interactive phase of the round that was
-	// settled last (0: none): they answer each of its rounds, and are as many as the largest has, Most.
+	// Counted sums up the users of the spent rounds, except rounds of Phase, the interactive phase of the round settled
+	// last (0: none). Users of a phase answer each of its rounds; Most is the largest number in one of them.
 	Counted, Phase, Most uint64
 	Worst                Cost // the largest charge of a settled round
 }
@@ -33,8 +32,8 @@ func (l *Ledger) round() uint64 {
 	return l.settled()
 }
 
-// Users returns the number of users that were counted. Those of an interactive phase answer each of its rounds and are
-// counted in the round that has most of them.
+// Users returns the number of counted users. Users of an interactive phase answer each of its rounds, and are counted
+// in the round that has most of them.
 func (l *Ledger) Users() uint64 { return l.Counted + l.Most }
 
 // Spent returns what the whole ledger costs the event that is charged most: the largest cost of a round, because an
@@ -107,7 +106,7 @@ func (l *Ledger) seal(e Entry, kind EntryKind) (Entry, error) {
 	return e, l.Append(e)
 }
 
-// validate refuses sums that no entries can have, as far as it can be seen alone.
+// validate refuses sums that no entries can have, as far as the sums alone show it.
 func (l *Ledger) validate() error {
 	fail := func(format string, args ...any) error { return fmt.Errorf("ledger: "+format, args...) }
 	entries := 2 * l.settled()
@@ -141,12 +140,12 @@ func (l *Ledger) validate() error {
 	return nil
 }
 
-// A BudgetError refuses a round that would exceed the privacy budget. Commands exit with code 3 on it.
+// A BudgetError reports a round that would exceed the privacy budget. Commands exit with code 3 on it.
 type BudgetError struct {
 	Round     uint64 // the refused round
-	Spent     Cost   // what is charged without it
-	Increment Cost   // what the round costs alone
-	Total     Cost   // what would be charged with it
+	Spent     Cost   // charged without the round
+	Increment Cost   // cost of the round alone
+	Total     Cost   // charge including the round
 	Budget    Cost
 }
 

@@ -72,7 +72,7 @@ func helperOf(c *cobra.Command, broker cli.Broker, log *cli.Log, profiles *cli.P
 	return runHelper(c, broker.Broker, config, f.tasks, f.state, f.listen)
 }
 
-// runHelper runs the helper of a task, or of those of a list, whose pinned keys are in config.
+// runHelper runs the helper of one task, or of each task of a list, whose pinned keys are in config.
 func runHelper(c *cobra.Command, broker run.Broker, config helper.Config, tasks many.List, state, listen string) error {
 	if config.LeaderKey == nil || config.LearnerKey == nil {
 		return cli.Usagef("--role helper: pin both by --stage-key and --learner-key, as those who have the keys told them: " +

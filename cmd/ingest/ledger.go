@@ -90,7 +90,7 @@ type statement struct {
 	Delta           float64    `json:"delta"`             //
 	MaxTotalEpsilon *float64   `json:"max_total_epsilon"` // of the policy; null is no limit
 	MaxTotalDelta   *float64   `json:"max_total_delta"`
-	Users           int        `json:"users"` // with an account of their own
+	Users           int        `json:"users"` // with separate accounts
 	Unit            string     `json:"unit"`  // of an account: event, or user where users have accounts of their own
 	Tasks           []spending `json:"tasks"`
 }

@@ -264,7 +264,7 @@ func (p *publisher) classified(err error) error {
 		cli.Is(cli.ExitTransient, natsjs.ErrUnreachable), cli.Class{Code: cli.ExitTransient, Is: disk.Full})
 }
 
-// many reads the folder of task files, and what holds for all.
+// many reads the folder of task files, and the flags common to all tasks.
 func (p *publisher) many(c *cobra.Command, dir string, web *gateway) (many.List, error) {
 	if err := cli.OfOneTask(c, "task", "task-file", "set", "seal", "check", "live"); err != nil {
 		return nil, err
@@ -345,7 +345,7 @@ func (p *publisher) declare(sets []string) error {
 	return nil
 }
 
-// common reads what holds for every task.
+// common reads the flags common to all tasks.
 func (p *publisher) common() (err error) {
 	if p.policy != "" {
 		if p.config.Policy, err = readPolicy(p.policy); err != nil {
@@ -366,7 +366,7 @@ func (p *publisher) common() (err error) {
 	return nil
 }
 
-// asks reads whom to ask for tokens.
+// asks reads the flags for the issuer of tokens.
 func (p *publisher) asks() error {
 	switch {
 	case (p.issuer == "") != (p.issuerToken == ""):

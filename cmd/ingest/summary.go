@@ -12,9 +12,9 @@ import (
 	"github.com/panlearn/panlearn/stream/device/filestore"
 )
 
-// printSummary writes to w what became of the events of a run that ended with err: for each kind of outcome
-// that occurred, what it means and what can be done. of is the standing of the events' task; kept reports
-// whether a state folder remembers the events.
+// printSummary writes the outcomes of the events of a run that ended with err to w: for each kind of outcome that
+// occurred, its meaning and the possible remedy. of is the standing of the events' task; kept reports whether a state
+// folder remembers the events.
 func printSummary(w io.Writer, s device.Summary, of device.Standing, kept bool, err error) error {
 	var b strings.Builder
 	units := cli.Count(s.Units, "row")

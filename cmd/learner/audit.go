@@ -102,8 +102,8 @@ about half the time, with less noise more often. More trials detect smaller faul
 // An auditReport is the JSON of `learner audit`. Everything claimed in it is claimed for one round and for
 // UsersTogether users who change in it, each in UnitsTogether units of its report. Claimed and empirical epsilon are
 // compared at AuditDelta, which is far above the task's delta: what happens once in a million rounds cannot be tested
-// by running rounds. The audit with the largest claim comes first; Adversaries has those of all mechanisms of the
-// plan and all adversaries that the trust knows, and Confidence holds for them together.
+// by running rounds. The audit with the largest claim comes first; Adversaries has the audits of all mechanisms of the
+// plan and all adversaries of the trust, and Confidence holds for them together.
 type auditReport struct {
 	Task   string           `json:"task"`
 	Trust  accounting.Trust `json:"trust"`

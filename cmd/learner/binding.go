@@ -32,8 +32,8 @@ type binding struct {
 	// MomentNoise is the standard deviation of the noise of one released moment of the first cohort; null in a proved
 	// plan.
 	MomentNoise *float64 `json:"moment_noise"`
-	// RoundNoise is the norm of the noise of one round's mean gradient, and AllNoise of that of all users or silos, in
-	// units of the clip norm.
+	// RoundNoise is the norm of the noise of one round's mean gradient, and AllNoise the same for the mean over all users
+	// or silos, in units of the clip norm.
 	RoundNoise float64 `json:"round_noise"`
 	AllNoise   float64 `json:"all_noise"`
 	// Resolution is n/(s d), where s is the noise of one coordinate of a sum over all users in units of the clip norm;
@@ -69,9 +69,9 @@ func bindingOf(job run.Job) binding {
 	return out
 }
 
-// gathered returns the factor from the noise of one coordinate of a round's mean to that of a sum over all units, as
-// if all were in one round with all their answers. The noise of others hides a report, so that more reports add none,
-// except under trust local.
+// gathered returns the factor from the noise of one coordinate of a round's mean to the noise of a sum over all units,
+// as if all were in one round with all their answers. The noise of others hides a report, so that more reports add
+// none, except under trust local.
 func gathered(job run.Job, phase *wire.Phase) float64 {
 	reports := float64(phase.Cohort)
 	if job.Problem.Trust == accounting.Local {
@@ -115,8 +115,7 @@ func (b *binding) proved(job run.Job) {
 	}
 }
 
-// mostMeant is the largest epsilon that is passed without a word: at 10, a guess that was one in 22,000 may become
-// even.
+// mostMeant is the largest epsilon without a warning: at 10, a guess with odds of one in 22,000 may become even.
 const mostMeant = 10.
 
 // advice returns, in words, what to change first, or that no setting needs a change.

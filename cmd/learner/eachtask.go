@@ -11,8 +11,8 @@ import (
 	"github.com/panlearn/panlearn/internal/run/runadmin"
 )
 
-// configs returns a configuration for each task that the flags name: one, or those of the task files in the folder of
-// --tasks, in the order of their names. Files of the folder that are no tasks are faults, which do not hold up the
+// configs returns a configuration for each task that the flags name: one task, or the task files in the folder of
+// --tasks, in the order of their names. Invalid files of the folder are reported in faults and do not affect the
 // others.
 func (f *adminFlags) configs(c *cobra.Command, tasks string) (all []runadmin.Config, faults error, err error) {
 	if tasks == "" {

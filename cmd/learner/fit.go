@@ -126,8 +126,8 @@ memory. Nothing is charged, and the model says that it is not private. The model
 	return c
 }
 
-// gcPercent is the garbage that may come beside what is held, in percent of it: the rows are held all the time, and
-// little garbage comes of a round.
+// gcPercent is the allowed garbage, in percent of the live memory: the rows are held all the time, and little garbage
+// comes of a round.
 const gcPercent = 40
 
 func (f *fitConfig) check() error {

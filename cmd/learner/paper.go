@@ -19,8 +19,8 @@ type prescribed struct {
 	*isrl.Prescription        // nil: no theorem covers the task
 	Reason             string `json:"reason,omitempty"` // why none does
 	Runs               ran    `json:"runs"`
-	// Here is the noise of one report that the theorem asks for with the rounds and the batch that are run, and Ratio that
-	// over what is run; nil where it has none.
+	// Here is the noise of one report that the theorem prescribes for the rounds and the batch that are run, and Ratio its
+	// ratio to the noise that is run; nil if the theorem prescribes none.
 	Here  *float64 `json:"noise_per_report_here"`
 	Ratio *float64 `json:"ratio"`
 }
@@ -29,7 +29,8 @@ type prescribed struct {
 type ran struct {
 	Rounds uint64 `json:"rounds"`
 	Batch  uint64 `json:"batch"`
-	// that of the mean times the root of its reports: others' noise counts where it does
+	// ReportNoise is MeanNoise times the root of the number of reports, so it includes the noise of others where that
+	// counts.
 	ReportNoise float64 `json:"noise_per_report"`
 	MeanNoise   float64 `json:"noise_of_mean"`
 }

@@ -146,7 +146,7 @@ type planRounds struct {
 	// follow the stream and the number is unknown.
 	Rounds     *uint64 `json:"rounds"`
 	Cohort     uint64  `json:"cohort"`         // of the first phase of gradients, as all that follows up to Privacy
-	LastCohort uint64  `json:"last_cohort"`    // of the last round: those of a practical plan grow
+	LastCohort uint64  `json:"last_cohort"`    // of the last round: cohorts of a practical plan grow
 	Minimum    uint64  `json:"minimum_cohort"` // no round of the plan is released under it
 	// Base and Top are the smallest and the largest cohort of a task without end, whose noise is planned for Cohort;
 	// absent for others.

@@ -17,7 +17,7 @@ func validatePicture(file string) error {
 	return cli.Writable("--plot", file)
 }
 
-// drawn marks the error of a picture, if there is one, as that of the flag.
+// drawn wraps the error of a picture as an error of the flag --plot; it returns nil for nil.
 func drawn(err error) error {
 	if err != nil {
 		return cli.Usagef("--plot: %w", err)
@@ -115,7 +115,7 @@ func riskPanel(title, x string) picture.Panel {
 		Legend: picture.TopRight}
 }
 
-// startLine returns the level of the start's risk, as wide as the lines beside it.
+// startLine returns a horizontal line at the start's risk, as wide as the lines in beside.
 func startLine(name string, beside []picture.Line, risk float64) picture.Line {
 	low, high := math.Inf(1), 0.0
 	for _, l := range beside {

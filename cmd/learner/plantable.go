@@ -355,7 +355,7 @@ func (r planReport) printAlternatives(w io.Writer) error {
 	return nil
 }
 
-// vacuous returns the word beside a bound that the start has without data; empty beside others.
+// vacuous returns the word for a bound that is no better than the start's risk; empty for other bounds.
 func (r planReport) vacuous(risk float64) string {
 	if r.TrivialRisk != nil && risk >= *r.TrivialRisk {
 		return ", says nothing"

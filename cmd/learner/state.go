@@ -40,7 +40,7 @@ func (f *whereFlags) ask(ctx context.Context, q statedir.Question) (doc []byte, 
 	return bytes.TrimSuffix(doc, []byte("\n")), err
 }
 
-// askTo works like ask for long answers, which read reads as they arrive.
+// askTo works like ask, for long answers: it passes the answer to read as it arrives.
 func (f *whereFlags) askTo(ctx context.Context, q statedir.Question, read func(io.Reader) error) error {
 	if (f.StateDir == "") == (f.URL == "") {
 		return cli.Usagef("name the learner with either --state DIR or --http URL")
@@ -98,8 +98,8 @@ func newStatus() *cobra.Command {
 // readyPatience bounds the wait for the answer of /readyz.
 const readyPatience = 10 * time.Second
 
-// isReady returns nil if a process answers at /readyz that it works. It is for a container's health check, whose image has
-// no other program that asks over HTTP.
+// isReady returns nil if a process reports at /readyz that it works. It is for the health check of a container whose
+// image has no other HTTP client.
 func isReady(ctx context.Context, where whereFlags) error {
 	if where.StateDir != "" || where.URL == "" {
 		return cli.Usagef("--ready: name the process with --http URL")

@@ -27,13 +27,13 @@ type taskStatus struct {
 	Error string `json:"error,omitempty"`
 }
 
-// A faultyFile is a file of the folder of tasks that is none.
+// A faultyFile is a file of the folder of tasks that declares no valid task.
 type faultyFile struct {
 	File  string `json:"file"`
 	Error string `json:"error"`
 }
 
-// statuses are the answer of status --all.
+// statuses is the output of status --all.
 type statuses struct {
 	Tasks  []taskStatus `json:"tasks"`
 	Faulty []faultyFile `json:"faulty,omitempty"`
@@ -91,7 +91,7 @@ func statusOfAll(ctx context.Context, where whereFlags) (out statuses, err error
 	return out, shortOf(failed, waiting, uint64(len(out.Faulty)))
 }
 
-// shortOf returns an error that counts what status --all has no status of, or nil where that is nothing.
+// shortOf returns an error that counts the tasks and files without a status in status --all, or nil if there are none.
 func shortOf(failed, waiting, faulty uint64) error {
 	var parts []string
 	if failed > 0 {

@@ -100,7 +100,7 @@ type tuning struct {
 	command *cobra.Command
 }
 
-// load reads the task with overrides after those of the command line.
+// load reads the task with overrides in addition to the command line's.
 func (t tuning) load(sets []string) (*task.Spec, error) {
 	return task.Load(t.f.path, append(slices.Clone(t.f.sets), sets...))
 }

@@ -62,7 +62,7 @@ type siloBound struct {
 }
 
 // A planTurnouts bounds the risk of rounds in which not everybody takes part, or silos have other numbers of rows than
-// planned, if a flag asks for it.
+// planned, if a flag requests it.
 type planTurnouts struct {
 	// Present is the bound where each report of a round comes by chance.
 	Present *present `json:"present,omitempty"`
@@ -72,7 +72,7 @@ type planTurnouts struct {
 	ByReports []siloBound `json:"by_reports,omitempty"`
 }
 
-// answer returns what is asked.
+// answer returns the bounds that the flags request.
 func (o *turnouts) answer(job run.Job) (r planTurnouts, err error) {
 	if o.present > 0 {
 		risk, reports, ok := job.Problem.Present(job.Proposal, o.present)
@@ -119,7 +119,7 @@ type unequal struct {
 	EqualQ float64 `json:"paper_q_of_equal"`
 }
 
-// answerSizes returns what is asked of silos of sizes of their own.
+// answerSizes returns the bound for silos of different sizes.
 func (o *turnouts) answerSizes(job run.Job) (*unequal, error) {
 	rows, own, equal := make([]uint64, len(o.rows)), make([]isrl.Silo, len(o.rows)), make([]isrl.Silo, len(o.rows))
 	p := job.Problem
@@ -138,7 +138,7 @@ func (o *turnouts) answerSizes(job run.Job) (*unequal, error) {
 		EqualQ: isrl.Unbalanced(equal, rounds, available)}, nil
 }
 
-// printTurnouts prints what was asked.
+// printTurnouts prints the requested bounds.
 func (r planReport) printTurnouts(w io.Writer) {
 	if p := r.Present; p != nil {
 		fmt.Fprintf(w, "present       where each report comes with probability %v, at most %.4g%s: 1/%.4g is the mean of 1/M_r\n",

@@ -1,5 +1,5 @@
-// Package block defines the contents of a report: a block of units. A unit is what privacy is stated for, one
-// row or all rows of one person, and a block is one unit of a person's device, or the units of an organisation.
+// Package block defines the contents of a report: a block of units. A unit is the object that privacy protects, one row
+// or all rows of one person, and a block is one unit of a person's device, or the units of an organisation.
 package block
 
 import "github.com/panlearn/panlearn/learner/convex"

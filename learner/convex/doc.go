@@ -16,13 +16,13 @@
 // The caller's steps, on a device:
 //
 //  1. Validate the example for the feature dimension, and CheckLabel its label.
-//  2. Gradient at the round's point, of length Parameters(features): of the loss, or of its envelope where the round
-//     says so. Where the round has a Frame: of the row in its coordinates, whitened.
+//  2. Gradient at the round's point, of length Parameters(features): of the loss, or of its envelope if the round
+//     announces one. If the round has a Frame: of the row in its coordinates, whitened.
 //  3. Clip to the round's clip norm. Only the clipped vector may be encoded.
 //
 // Vectors are dense slices of length Parameters(features); a loss with several outputs (one weight vector a class)
 // lays them out one after another. Argument lengths are the caller's contract: a mismatch is a bug and panics.
 //
-// A task's own loss is a type with the methods of Loss, and of Proximal if a method for losses that are not smooth is
-// to be run with it; everything that takes a Loss takes it.
+// A task's own loss is a type with the methods of Loss, and of Proximal for methods for losses that are not smooth. It
+// can be used wherever a Loss is accepted.
 package convex

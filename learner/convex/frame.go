@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// MaxScale bounds what a frame scales with, and the inverses of that.
+// MaxScale bounds the scales of a frame and their inverses.
 const MaxScale = 1e12
 
-// A Frame is the coordinates that the gradients of a round are asked in. A row x becomes
+// A Frame defines the coordinates of a round's gradients. A row x becomes
 //
 //	u = ((x_j - Center_j) Scale_j for the features, scaled down to norm Bound; Intercept for the constant one),
 //
@@ -19,11 +19,11 @@ const MaxScale = 1e12
 type Frame struct {
 	Center []float64 `json:"center"` // one number for each feature, the intercept left out
 	Scale  []float64 `json:"scale"`  // likewise, in [1/MaxScale, MaxScale]
-	// Intercept is the value of the last coordinate of u; 0 where the task has none. Then all centers are 0.
+	// Intercept is the value of the last coordinate of u; 0 if the task has no intercept, and then all centers are 0.
 	Intercept float64 `json:"intercept,omitempty"`
-	Bound     float64 `json:"bound"` // largest norm of u without its intercept, which stays as it is
-	Clip      float64 `json:"clip"`  // C > 0: what is reported is clipped to norm C and in units of it
-	// Smoothing c >= 0 asks for slopes of the loss smoothed by it, see Smoothed; 0 for the loss itself.
+	Bound     float64 `json:"bound"` // largest norm of u without its intercept, which is not scaled
+	Clip      float64 `json:"clip"`  // C > 0: reports are clipped to norm C, in units of C
+	// Smoothing is the c >= 0 by which the loss is smoothed for its slopes, see Smoothed; 0 for the loss itself.
 	Smoothing float64 `json:"smoothing,omitempty"`
 	// Whitener is the lower triangle, row after row, of the symmetric matrix that a gradient is multiplied by, each
 	// score's alone; nil for none.
@@ -43,8 +43,8 @@ func (f *Frame) Dim() int {
 	return len(f.Scale) + 1
 }
 
-// Check names the first field that does not fit a task of so many features, the intercept left out, or that is out of
-// range.
+// Check returns an error that names the first field that is out of range or does not fit a task with this number of
+// features, without the intercept.
 func (f *Frame) Check(features int, intercept bool) error {
 	for _, v := range [...]struct {
 		name   string
@@ -122,7 +122,7 @@ func (f *Frame) Apply(dst *Example, x Example) {
 	*dst = Example{Value: u, Label: x.Label}
 }
 
-// Whiten overwrites dst with the whitener times g, or with g where there is none. They share no memory.
+// Whiten overwrites dst with the whitener times g, or with g if there is none. dst and g must not share memory.
 func (f *Frame) Whiten(dst, g []float64) {
 	if f.Whitener == nil {
 		copy(dst, g)
@@ -141,8 +141,9 @@ func (f *Frame) Whiten(dst, g []float64) {
 	}
 }
 
-// Fold returns the model in plain coordinates that gives a row the score that theta gives its u where the bound does
-// not cut it. intercept is the plain value of the task's intercept feature. theta may have several blocks, one a class.
+// Fold returns the model in plain coordinates that gives a row the same score as theta gives its u, for rows within
+// Bound. intercept is the plain value of the task's intercept feature. theta may have several blocks, one for each
+// class.
 func (f *Frame) Fold(theta []float64, intercept float64) []float64 {
 	out := slices.Clone(theta)
 	for block := range slices.Chunk(out, f.Dim()) {

@@ -39,9 +39,9 @@ func OneScore(l Loss) bool {
 
 func (Linear[H]) oneScore() {}
 
-// SlopeOf returns the derivative h'(s; y) of a loss of one score at a score and an admissible label, with relative
-// rounding errors of a few units beside those of numbers as large as Lipschitz(1) and Smoothness(1); nil for any other
-// loss, and for envelopes, whose slopes go by the row.
+// SlopeOf returns the derivative h'(s; y) of a loss of one score at a score and an admissible label. Its rounding
+// errors are a few units in the last place, relative to its value and to numbers as large as Lipschitz(1) and
+// Smoothness(1). It returns nil for any other loss, and for envelopes, whose slopes depend on the row.
 func SlopeOf(l Loss) func(s, y float64) float64 {
 	if s, ok := l.(interface {
 		slopeOf() func(s, y float64) float64

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Traits are a row of the table of losses: the facts that code needs that knows a loss by its name.
+// Traits is a row of the table of losses: the properties of a loss for code that knows only its name.
 type Traits struct {
 	Name   string
 	Labels Labels
@@ -22,7 +22,7 @@ type Traits struct {
 	HalfSquare bool
 	// Rounded reports whether a practical plan smooths the slopes of a smooth loss too.
 	Rounded bool
-	Draft   Draft // zero: a task can do without
+	Draft   Draft // zero: no parameter is required
 
 	parameters []string // that the loss takes, by their names in a Declaration
 	make       func(Declaration) Loss
@@ -70,7 +70,7 @@ const (
 	LogMean                        // logarithm of the expected count
 )
 
-// Probable reports whether scores say how probable each class is.
+// Probable reports whether scores determine the probability of each class.
 func (s Scores) Probable() bool { return s == LogOdds || s == LogProbabilities }
 
 // Error is a mean of the differences between labels and predictions.
@@ -100,14 +100,14 @@ const (
 type Draft struct {
 	Parameter string                     // its name in a Declaration
 	Value     func(high float64) float64 // for labels of at most high
-	Note      string                     // what it is, in a sentence for the task's author
+	Note      string                     // its meaning, in a sentence for the task's author
 }
 
 // always returns a drafted value that does not depend on labels.
 func always(v float64) func(float64) float64 { return func(float64) float64 { return v } }
 
-// losses are in the order of the documentation. The first of a kind of labels is what a task is drafted with whose
-// author names none.
+// losses is the table of losses, in the order of the documentation. The first loss for a kind of labels is the default
+// of drafted tasks.
 var losses = [...]Traits{
 	{Name: "logistic", Labels: TwoClasses, Smooth: true, Scores: LogOdds, parameters: []string{classWeights, labelNoise},
 		make: func(Declaration) Loss { return Logistic{} }, class: logisticShape},
@@ -168,7 +168,7 @@ func First(kind Labels) Traits {
 	return Traits{}
 }
 
-// TraitsOf returns the row of a loss; of an unknown name, one that has none.
+// TraitsOf returns the row of a loss; for an unknown name, a row with an empty name.
 func TraitsOf(name string) Traits {
 	for _, l := range losses {
 		if l.Name == name {
@@ -211,7 +211,7 @@ const (
 	maxScoreBound = 300 // squares of its exponential must stay finite
 )
 
-// A ParameterError refuses one parameter of a declaration.
+// A ParameterError reports an invalid parameter of a declaration.
 type ParameterError struct {
 	Parameter string // its name in JSON; of a list followed by a dot and the position, from 0
 	Value     any
@@ -287,7 +287,7 @@ func (d Declaration) New() (Loss, error) {
 }
 
 // A Loss is a function l(theta; e), convex in theta for every example e whose label passes CheckLabel. Implementations
-// are values without state, safe for concurrent use. These methods are all that a task's own loss has to have.
+// are values without state, safe for concurrent use. A task's own loss needs only these methods.
 type Loss interface {
 	// Name is the loss's name in task files, see LossNames.
 	Name() string

@@ -50,8 +50,8 @@ func (l huber) lipschitz(x float64) float64 { return l.w * x }
 
 func (huber) smoothness(x float64) float64 { return x * x }
 
-// huberShape takes the loss for half a square up to the width: fewer residuals have a curvature, and slopes are no
-// longer than the width.
+// huberShape approximates the loss by half a square up to the width: fewer residuals have a curvature, and slopes are
+// at most the width.
 func huberShape(d Declaration, r Residuals) FitShape {
 	out, a := squaredShape(d, r), d.Width/r.Deviation
 	if out.Clip >= a {
@@ -170,7 +170,7 @@ func (poisson) lipschitz(x float64) float64 { return unbounded(x) }
 
 func (l poisson) smoothness(x float64) float64 { return math.Exp(l.bound) * x * x }
 
-// poissonShape takes the loss for half a square around the mean count, of which the score is the logarithm.
+// poissonShape approximates the loss by half a square around the mean count, whose logarithm is the score.
 func poissonShape(d Declaration, r Residuals) FitShape {
 	out, ratio := squaredShape(d, r), r.Deviation/r.Center
 	return FitShape{Gain: 1, Offset: math.Log(r.Center), Unit: r.Center, Clip: 1.5 * r.Left * ratio, Curvature: 1,

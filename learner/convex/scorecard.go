@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// A Scorecard declares how a device writes a point's scores on its own event into coordinates of their own: the
-// loss and, for labels that are classes, whether the class was predicted. These coordinates are reported after
-// the gradient at the same point. Averages of them are progressive validation (Blum, Kalai, Langford, Beating
-// the Hold-Out, COLT 1999): every event tests the point before it teaches.
+// A Scorecard declares how a device writes a point's scores on its own event into coordinates of their own: the loss
+// and, for labels that are classes, whether the class was predicted. These coordinates are reported after the gradient
+// at the same point. Averages of them are progressive validation (Blum, Kalai, Langford, Beating the Hold-Out, COLT
+// 1999): every event tests the point before the point is updated with it.
 //
 // The block of one event has norm at most Norm, whatever the event, so a report of a gradient of norm at most L
 // has norm at most Joined(L). All fields are public.
@@ -16,8 +16,8 @@ type Scorecard struct {
 	Norm        float64 `json:"norm"` // w of the whole block, in units of the gradient
 	Low         float64 `json:"low"`  // losses are moved into [Low, High]
 	High        float64 `json:"high"`
-	Correctness bool    `json:"correctness,omitempty"` // a second coordinate says whether the class was predicted
-	// known probability, below 1/2, that the label which was compared with is flipped
+	Correctness bool    `json:"correctness,omitempty"` // a second coordinate shows whether the class was predicted
+	// LabelNoise is the known probability, below 1/2, that the compared label is flipped.
 	LabelNoise float64 `json:"label_noise,omitempty"`
 }
 
@@ -64,17 +64,16 @@ func (s Scorecard) Write(dst []float64, loss float64, correct bool) {
 			dst[1] = unit
 		}
 	}
-	Clip(dst, s.Norm) // where rounding has left it an ulp above, or there is no loss
+	Clip(dst, s.Norm) // rounding may have left it an ulp above, or the loss is NaN
 }
 
-// Loss returns the mean loss that a mean of first coordinates encodes; where there is noise it may lie outside
-// [Low, High].
+// Loss returns the mean loss that a mean of first coordinates encodes; with noise it may lie outside [Low, High].
 func (s Scorecard) Loss(mean float64) float64 {
 	return s.Low + (s.High-s.Low)*(1+mean/s.Unit())/2
 }
 
 // Accuracy returns the share of correct predictions that a mean of second coordinates encodes, corrected for
-// LabelNoise; where there is noise it may lie outside [0, 1].
+// LabelNoise; with noise it may lie outside [0, 1].
 func (s Scorecard) Accuracy(mean float64) float64 {
 	return ((1+mean/s.Unit())/2 - s.LabelNoise) / (1 - 2*s.LabelNoise)
 }

@@ -30,7 +30,7 @@ type SetDeclaration struct {
 	Max    float64 `json:"max,omitempty"` // box: largest value of every entry
 }
 
-// sets are in the order of the documentation. The size of all but the box is a radius.
+// sets is the table of sets, in the order of the documentation. All sets except the box have a radius.
 var sets = [...]struct {
 	kind        string
 	above, most float64 // radius
@@ -43,7 +43,7 @@ var sets = [...]struct {
 	{"l1", 1e-100, 1e100, func(d SetDeclaration, _ int) Set { return L1Ball{R: d.Radius} }},
 }
 
-// SetKinds returns the kinds of sets, in the order of the documentation: the first is what "" means.
+// SetKinds returns the kinds of sets, in the order of the documentation. The first is the default, also written "".
 func SetKinds() []string {
 	out := make([]string, len(sets))
 	for i, s := range sets {

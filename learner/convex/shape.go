@@ -9,40 +9,41 @@ type ClassShape struct {
 	// Length and Square return the length of an event's slopes at the best constant, and its square: of a class with the
 	// given share, where squares is the sum of the squares of all shares.
 	Length, Square func(share, squares float64) float64
-	Noise          float64 // by how much, about, the noise of gradients counts in the curvature of steps
-	Smoothing      float64 // that steps are made with, see Smoothed
-	// Least is the least mean loss of a constant for two classes, over the share of the rarer one; 0: it is no multiple.
+	Noise          float64 // approximate weight of the gradients' noise in the curvature of steps
+	Smoothing      float64 // smoothing of the steps, see Smoothed
+	// Least is the least mean loss of a constant for two classes, divided by the share of the rarer one; 0 if that ratio
+	// is not constant.
 	Least  float64
 	Stream StreamShape
 }
 
 // A StreamShape describes a loss to a plan that follows a stream without end, along one coordinate of the steps.
 type StreamShape struct {
-	Planned   float64 // low estimate of the mean second derivative, from which cohorts are planned
-	Curvature float64 // the same, from which steps are made
+	Planned   float64 // low estimate of the mean second derivative, for planning cohorts
+	Curvature float64 // the same, for the steps
 	Slope     float64 // variance of the gradient of one event at the optimum
-	Spread    float64 // how far from the start the optimum is expected, as a norm
-	Trust     float64 // by how much the curvature grows with the squared norm of a gradient beyond its noise
+	Spread    float64 // expected distance of the optimum from the start
+	Trust     float64 // growth of the curvature with the squared norm of a gradient beyond its noise
 }
 
-// Residuals describe labels of numbers or counts before a loss of them is stepped on.
+// Residuals describes numeric or count labels before the steps on their loss.
 type Residuals struct {
 	Center, Deviation float64 // of the labels
-	Left              float64 // standard deviation of what a linear fit leaves, in units of Deviation
+	Left              float64 // standard deviation of the residual of a linear fit, in units of Deviation
 }
 
-// A FitShape describes a loss of numbers or counts to a practical plan (package practical), as a function of the z of
-// which the score is Gain z + Offset. Steps begin near a linear fit to (label - Center)/Deviation.
+// A FitShape describes a loss of numbers or counts to a practical plan (package practical), as a function of z with
+// score = Gain z + Offset. Steps begin near a linear fit to (label - Center)/Deviation.
 type FitShape struct {
 	Gain, Offset float64
-	Unit         float64 // of slopes: those of the loss are this times those in z
-	Clip         float64 // to which slopes are cut, about
+	Unit         float64 // ratio of the loss's slopes to the slopes in z
+	Clip         float64 // approximate cut of slopes
 	Curvature    float64 // mean second derivative
 	Step         float64 // of descent along whitened coordinates
 	Slope        float64 // standard deviation of slopes at the fit
-	Start        float64 // what a linear fit is multiplied with to be one to z
+	Start        float64 // factor from a linear fit of the label to a fit of z
 	Clipped      float64 // share of gradients expected to be clipped at the fit, all of them being equally long
-	Smoothing    float64 // that steps are made with, see Smoothed
+	Smoothing    float64 // smoothing of the steps, see Smoothed
 }
 
 // ClassShape returns the shape of a declared loss of classes. It panics for losses of other labels.

@@ -95,7 +95,7 @@ func (l Softmax) CheckLabel(y float64) error {
 	return nil
 }
 
-// class returns the label as an index, -1 for what is none.
+// class returns the label as an index, or -1 if it is not a class.
 func (l Softmax) class(y float64) int {
 	if y >= 0 && y < float64(l.Classes) && y == math.Trunc(y) {
 		return int(y)
@@ -103,7 +103,7 @@ func (l Softmax) class(y float64) int {
 	return -1
 }
 
-// scoreOf returns <theta_j, x>, 0 for no class.
+// scoreOf returns <theta_j, x>, or 0 if j is not a class.
 func (l Softmax) scoreOf(theta []float64, e Example, j int) float64 {
 	if j < 0 {
 		return 0
@@ -145,7 +145,7 @@ func (l Softmax) scores(dst, theta []float64, e Example) []float64 {
 	return dst[:l.Classes]
 }
 
-// spread writes the features to every class's block of dst, times its number, which is in dst[j].
+// spread writes the features times dst[j] to the block of each class j of dst.
 func (l Softmax) spread(dst []float64, e Example) {
 	features := len(dst) / l.Classes
 	for j := l.Classes - 1; j >= 0 && features > 0; j-- { // numbers that are still to be read lie before the block

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Unwhiten overwrites dst with the vector that Whiten makes g of, or with g where there is no whitener. It refuses a
-// whitener that is not positive definite. dst and g share no memory.
+// Unwhiten overwrites dst with the vector that Whiten maps to g, or with g if there is no whitener. It returns an error
+// if the whitener is not positive definite. dst and g must not share memory.
 func (f *Frame) Unwhiten(dst, g []float64) error {
 	copy(dst, g)
 	if f.Whitener == nil {

@@ -56,8 +56,8 @@ func surelyWithin(x []float64, l float64) bool {
 }
 
 // Clip scales x in place to norm at most l and reports whether it changed anything. A vector with a non-finite entry or
-// norm becomes zero, which is what a device must report when its gradient does not exist: staying away
-// would tell something about the event. l is finite and not negative; for any other l the vector becomes zero too.
+// norm becomes zero, which a device must report when its gradient does not exist: sending nothing would reveal
+// something about the event. l must be finite and not negative; for any other l the vector becomes zero too.
 func Clip(x []float64, l float64) (clipped bool) {
 	if l > 0 && surelyWithin(x, l) {
 		return false

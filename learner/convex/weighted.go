@@ -46,7 +46,7 @@ type weighted struct {
 	signs   bool // labels are -1 and +1
 }
 
-// weight returns the weight of a label's class; any of them for a label that CheckLabel refuses.
+// weight returns the weight of a label's class, or an arbitrary weight for a label that CheckLabel refuses.
 func (l weighted) weight(y float64) float64 {
 	if l.signs {
 		y = (y + 1) / 2

@@ -10,23 +10,23 @@ import (
 
 // Bank follows the optimum of a stream that never ends.
 //
-// A gradient g at theta, with the curvature e of the loss, is an observation of the optimum's position: z =
-// theta - g/e. Each filter of a bank takes the optimum for a random walk of its own speed, observed with noise
-// of its own size. All filters see the same z, and its likelihood decides how far each filter is believed
-// (interacting multiple models, Blom and Bar-Shalom 1988). Intercepts have a bank of their own, because their
-// optimum jumps with the shares of the classes. docs/proofs/adaptive.md has the formulas, what is proved of
-// them, and how their constants were chosen.
+// A gradient g at theta, with the curvature e of the loss, is an observation of the optimum's position: z = theta -
+// g/e. Each filter of a bank models the optimum as a random walk of its own speed, observed with noise of its own size.
+// All filters see the same z, whose likelihood under each filter determines the filter's weight (interacting multiple
+// models, Blom and Bar-Shalom 1988). Intercepts have a bank of their own, because their optimum jumps with the shares
+// of the classes. docs/proofs/adaptive.md has the formulas, what is proved about them, and how their constants were
+// chosen.
 //
-// Cohorts double while the model hardly moves, and shrink where it moves much, so that about eight rounds are in its
-// memory.
+// Cohorts double while the model hardly moves and shrink when it moves much, so that its memory covers about eight
+// rounds.
 type Bank struct {
 	base
 	cfg BankConfig
 
 	intercepts, weights filters
 
-	curvature float64 // h, of the loss along the last steps, at least the one that the first look says
-	num, den  float64 // N and S: sums over secants, forgotten with them
+	curvature float64 // h, of the loss along the last steps; at least the first look's estimate
+	num, den  float64 // N and S: sums over secants, with exponential forgetting
 	last      secant
 	residual  float64 // mean square of the residual of numbers, 1 at first
 	cohort    uint64  // users of the next round
@@ -34,30 +34,30 @@ type Bank struct {
 	calm      bool    // nothing surprised so far
 	surprise  float64 // of the last rounds
 	since     [2]past // of intercepts and weights, before the last round
-	gain      float64 // how much of the way to z the last step took
+	gain      float64 // share of the way to z that the last step took
 	memory    float64 // users whose events the model remembers, about
 }
 
-// A secant keeps of a step what the next one needs to estimate the curvature along both.
+// A secant holds the part of a step that the next step needs to estimate the curvature along both.
 type secant struct {
 	point, gradient []float64
 	variance        float64 // of one coordinate of the gradient
-	noise           float64 // the part of it that is not the rows'
+	noise           float64 // the part of it from noise, not from rows
 	kappa           float64 // step per unit of gradient
 }
 
 // BankConfig configures Bank.
 type BankConfig struct {
 	Dim    int        // length of theta
-	Blocks int        // of theta, one a score, each with its intercept last
-	Lone   bool       // scores have no intercept
-	Set    convex.Set // that announced points and models stay in
+	Blocks int        // of theta, one for each score, each with its intercept last
+	Lone   bool       // whether scores lack an intercept
+	Set    convex.Set // constraint set of announced points and models
 	Start  []float64  // in Set
 	Stream practical.Stream
 	Layout practical.Layout // users of the first look, smallest and largest cohorts
 	Users  uint64           // H, the horizon: until then cohorts grow faster
-	// variance of one coordinate of the optimum around Start where it is a model, +Inf if that is open; 0: it is what a
-	// look says of labels
+	// Known is the variance of one coordinate of the optimum around Start if Start is a model, +Inf if unknown; 0 if Start
+	// follows from a look at labels.
 	Known float64
 }
 
@@ -67,22 +67,22 @@ const (
 	secantMemory   = 0.9
 	secantPrior    = 0.3 // standard deviation of the curvature before there are secants
 	secantMost     = 3   // secants never count for more than this many times the prior
-	listening      = 0.5 // share of the intercepts' gain that cohorts listen to
+	listening      = 0.5 // weight of the intercepts' gain in the choice of cohorts
 	interceptShare = 0.5 // of the spread of the weights
-	knownShare     = 0.1 // of the variance, where the start is a model and nothing says of how many users
-	farthest       = 1e3 // filters stay so many spreads near zero
+	knownShare     = 0.1 // of the variance, if the start is a model of an unknown number of users
+	farthest       = 1e3 // largest distance of a filter from zero, in spreads
 	leastResidual  = 0.02
 	mostResidual   = 2
 
-	growEarly, growLater = 0.3, 0.1 // gains below which cohorts double: until the first alarm or the horizon, and after
+	growEarly, growLater = 0.3, 0.1 // gains below which cohorts double, before and after the first alarm or the horizon
 	shrinkAbove          = 0.25
 	wantedGain           = 0.125 // eight rounds in the memory
 	shrinkMost           = 0.125
 
 	calmBelow = 4 // surprise
 
-	worseBy  = 2   // deviations by which the mean loss of a round is above that of zeros
-	backward = 0.5 // share of their points that filters then keep
+	worseBy  = 2   // deviations by which a round's mean loss exceeds the loss of zeros
+	backward = 0.5 // share of their points that filters keep then
 
 	// Alarm is the surprise above which the stream has changed.
 	Alarm = 4
@@ -90,7 +90,7 @@ const (
 
 var (
 	memories        = []float64{1e3, 5e3, 2.5e4, 1.25e5, 1e9} // L, in users
-	noises          = []float64{1, 9, 81}                     // c: how much more than its noise a round may differ
+	noises          = []float64{1, 9, 81}                     // c: factor by which a round's variance may exceed its noise
 	weightScales    = []float64{0.25, 1}                      // of the spread
 	interceptScales = []float64{1}
 )
@@ -112,7 +112,7 @@ func NewBank(c BankConfig) (*Bank, error) {
 	}
 	numbers := []float64{s.Curvature, s.Slope, s.Spread, s.Trust, s.Clip, s.Residual, float64(c.Layout.Base),
 		float64(c.Layout.Top), float64(c.Users)}
-	if s.Zero > 0 { // streams that began before it was known go on without it
+	if s.Zero > 0 { // streams that began before Zero existed go on without it
 		numbers = append(numbers, s.Zero)
 	}
 	b, err := newBase(methodBank, settings{dim: c.Dim, set: c.Set, start: c.Start, endless: true}, numbers...)
@@ -181,7 +181,7 @@ func (b *Bank) point() []float64 {
 	return out
 }
 
-// Query asks for the gradient at the mean of the filters.
+// Query returns the query for the gradient at the mean of the filters.
 func (b *Bank) Query() Query {
 	q := b.query(b.point())
 	q.Cohort = b.cohort
@@ -237,10 +237,10 @@ func (b *Bank) Step(e Estimate) error {
 	return nil
 }
 
-// keeps returns the share of their points that filters keep before a step: less than 1 where the users of the round say
-// that the model is worse than one of zeros, whose loss is known without a look at labels, by more than noise and
-// sampling. After an abrupt change zero is nearer to the new optimum than the old model is, and a model that liars drove
-// away comes back.
+// keeps returns the share of their points that filters keep before a step. It is less than 1 if the model's loss, by
+// the users of the round, exceeds the loss of a model of zeros, which is known without labels, by more than noise and
+// sampling explain. After an abrupt change zero is nearer to the new optimum than the old model is, and a model that
+// dishonest users drove away returns.
 func (b *Bank) keeps(e Estimate) float64 {
 	zero := b.cfg.Stream.Zero
 	if zero == 0 || e.Loss == nil {
@@ -272,8 +272,7 @@ func (b *Bank) along(theta, g []float64, variance float64) (num, den, h float64)
 	return num, den, max(b.cfg.Stream.Curvature, (num+b.cfg.Stream.Curvature*prior)/(den+prior))
 }
 
-// trusted returns the curvature from which a step is made: more than h where the gradient is longer than its
-// noise.
+// trusted returns the curvature that determines a step: more than h if the gradient is longer than its noise.
 func trusted(h, trust float64, g []float64, variance float64) float64 {
 	square := 0.0
 	for _, x := range g {
@@ -297,30 +296,31 @@ func (b *Bank) resize(users uint64) {
 	case b.gain > shrinkAbove:
 		m *= max(shrinkMost, wantedGain/b.gain)
 	}
-	if users < b.cohort { // it closed short
+	if users < b.cohort { // the round closed with too few users
 		m = min(m, 2*float64(users))
 	}
 	b.cohort = uint64(max(base, min(m, float64(b.cfg.Layout.Top), b.users/4)))
 }
 
-// announce makes the next round full at so many users, within the layout's cohorts, where others than the bank
-// decide it. Later cohorts grow and shrink from there.
+// announce sets the cohort of the next round, within the layout's bounds, when the caller chooses it instead of the
+// bank. Later cohorts grow and shrink from there.
 func (b *Bank) announce(cohort uint64) {
 	b.cohort = min(max(cohort, b.cfg.Layout.Base), b.cfg.Layout.Top)
 }
 
 // A Tracking describes how a bank follows its stream.
 type Tracking struct {
-	// Surprise is by how many deviations the last round was farther from the model than expected.
+	// Surprise is the number of deviations by which the last round was farther from the model than expected.
 	Surprise float64 `json:"surprise"`
 	Alarm    bool    `json:"alarm"`        // Surprise is above method.Alarm: the stream has changed
 	Memory   float64 `json:"memory_users"` // users whose events the model remembers, about
-	// expected excess of the loss over that of the optimum, about, in nats or squares of a deviation
+	// Error is the approximate expected excess of the loss over the optimum's, in nats or squares of a deviation.
 	Error float64 `json:"expected_error"`
-	// users of the next round: as the method wants, in a task as announced, 0 where none follows
+	// Cohort is the number of users of the next round: as chosen by the method, or in a task as announced; 0 if no round
+	// follows.
 	Cohort uint64 `json:"cohort"`
-	// DeadlineMs is the time after the announcement, in milliseconds, at which the next round closes with fewer users; 0:
-	// none, or not of a task.
+	// DeadlineMs is the time after the announcement, in milliseconds, at which the next round closes with fewer users; 0
+	// if there is none, or outside a task.
 	DeadlineMs uint64 `json:"deadline_ms,omitempty"`
 }
 

@@ -17,9 +17,9 @@ func (b *Bank) words() []float64 {
 		b.since[1].own, b.since[1].noise, b.since[1].curvature}
 }
 
-// MarshalBinary returns the state, see learner.Algorithm. The header is followed by bankWords numbers; of intercepts
-// and then of weights by the variances, the weights and the likelihoods of the filters, and their points; and after
-// the first step by its point and its gradient.
+// MarshalBinary returns the state, see learner.Algorithm. The header is followed by bankWords numbers; then, for
+// intercepts and then for weights, the variances, the weights, the likelihoods and the points of the filters; and,
+// after the first step, the point and the gradient of the last step.
 func (b *Bank) MarshalBinary() ([]byte, error) {
 	out := appendFloats(b.header().append(nil), b.words()...)
 	for _, f := range [...]*filters{&b.intercepts, &b.weights} {
@@ -86,7 +86,7 @@ func (f *filters) size() (n int) {
 	return n
 }
 
-// read replaces what parts has, and returns the numbers that follow.
+// read replaces the numbers that parts returns, and returns the remaining words.
 func (f *filters) read(words []float64) ([]float64, error) {
 	n := len(f.walk)
 	take := func(k int) (part []float64) {

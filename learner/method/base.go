@@ -10,12 +10,12 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// base holds what the methods share: their configuration and their progress.
+// base holds the configuration and the progress that all methods have.
 type base struct {
 	method  byte
 	set     convex.Set
 	start   []float64
-	steps   uint64 // planned; a limit where endless
+	steps   uint64 // planned; a limit if endless
 	endless bool
 	ridge   float64
 	config  [sha256.Size]byte // of the configuration, the start included
@@ -76,8 +76,8 @@ func newBase(method byte, s settings, constants ...float64) (base, error) {
 	return b, nil
 }
 
-// hash binds a state to its configuration. The set goes into it by what it does: where it projects a far point and its
-// mirror image.
+// hash returns a hash that binds a state to its configuration. The set is represented by the projections of a far point
+// and its mirror image.
 func (b *base) hash(constants []float64) (out [sha256.Size]byte) {
 	h := sha256.New()
 	word := func(w uint64) { h.Write(binary.LittleEndian.AppendUint64(nil, w)) }
@@ -109,7 +109,7 @@ func bit(x bool) byte {
 	return 0
 }
 
-// Done reports whether all planned steps were taken or passed over; an endless method never is.
+// Done reports whether all planned steps were taken or skipped. An endless method is never done.
 func (b *base) Done() bool { return !b.endless && b.position() == b.steps }
 
 // Skip uses up one step without an estimate, see learner.Algorithm.
@@ -125,7 +125,7 @@ func (b *base) position() uint64 { return b.taken + b.skipped }
 
 func (b *base) fingerprint() [sha256.Size]byte { return b.config }
 
-// query asks for the gradient at a point, which the caller gives away.
+// query returns a query for the gradient at a point, whose memory it keeps.
 func (b *base) query(point []float64) Query {
 	return Query{Step: min(b.position()+1, b.steps), Point: point}
 }
@@ -138,7 +138,7 @@ func (b *base) validate(e Estimate) error {
 	return validateEstimate(e, len(b.start))
 }
 
-// gradient returns the estimate with the gradient of the ridge at the point that was queried.
+// gradient returns the estimate plus the gradient of the ridge at the queried point.
 func (b *base) gradient(e Estimate, point []float64) []float64 {
 	g := slices.Clone(e.Gradient)
 	if b.ridge > 0 {

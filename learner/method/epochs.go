@@ -8,12 +8,12 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// EpochsConfig configures PAGD without an end: epochs of 1, 2, 4 .. steps, then of Horizon steps each, each
-// epoch starting from the model of the one before. At any time the present model, or the one before it, comes
-// of an epoch that took a quarter of all steps, or of the horizon, so that the risk is within a constant of
-// what a plan for exactly that many steps would have reached (the doubling trick; Cesa-Bianchi & Lugosi,
-// Prediction, Learning, and Games, 2006, Section 2.3). An epoch forgets the gradients before its start, so the
-// horizon bounds for how long a drifting population is remembered.
+// EpochsConfig configures PAGD without an end: epochs of 1, 2, 4 .. steps, then of Horizon steps each, each epoch
+// starting from the model of the one before. At any time the current model, or the one before it, comes from an epoch
+// with a quarter of all steps, or of the horizon, so that the risk is within a constant factor of the risk of a plan
+// for exactly that many steps (the doubling trick; Cesa-Bianchi & Lugosi, Prediction, Learning, and Games, 2006,
+// Section 2.3). An epoch forgets the gradients before its start, so the horizon bounds for how long a drifting
+// population is remembered.
 //
 // It may be the last Stage of Restarts.
 type EpochsConfig struct {
@@ -48,9 +48,9 @@ func (c EpochsConfig) Begin(start []float64) (Method, error) {
 	return NewEpochs(c)
 }
 
-// Epoch returns the configuration of the epoch k, from 0. It has the v of its own length: the noise's part of v grows
-// with sqrt(T(T+1)(T+2)), and the smoothness's part is 2 beta. Where the latter decides at the horizon it decides for
-// all shorter epochs.
+// Epoch returns the configuration of epoch k, from 0, with the v for its length: the noise's part of v grows with
+// sqrt(T(T+1)(T+2)), and the smoothness's part is 2 beta. If the latter is larger at the horizon, it is larger for all
+// shorter epochs.
 func (c EpochsConfig) Epoch(k uint64) PAGDConfig {
 	cube := func(steps uint64) float64 {
 		t := float64(steps)
@@ -74,7 +74,7 @@ func (d doubling) count() uint64 { return 0 }
 
 func (d doubling) stage(k uint64) Stage { return d.Epoch(k) }
 
-// before returns the steps before stage k, at most MaxSteps, which represents all larger numbers too.
+// before returns the number of steps before stage k, cut to MaxSteps.
 func (d doubling) before(k uint64) uint64 {
 	grown := d.growing()
 	if k <= grown {

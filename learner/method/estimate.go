@@ -9,10 +9,11 @@ import (
 // EstimateMean turns a cohort's released totals into the noisy mean of its clipped vectors, with the known variance of
 // one coordinate (Cheu, Joseph, Mao, Peng, Shuffle Private Stochastic Convex Optimization, ICLR 2022, Algorithm 2 and
 // Theorem 3.2): the mean over reports of the mean over the units of each. users counts reports; noiseTrials counts
-// every binomial trial in a total: the users' own, the top-up and both floors. The gradient has params.Dim coordinates;
-// Validated cuts off what is reported after it.
+// every binomial trial in a total: the users' own, the top-up and both floors. The result has params.Dim coordinates;
+// Validated splits off the scores that follow the gradient.
 //
-// It refuses what users reports and noiseTrials trials cannot produce, and fewer trials than the reports carry.
+// It returns an error for totals that users reports and noiseTrials trials cannot produce, and for fewer trials than
+// the reports carry.
 func EstimateMean(params randomizer.Params, totals []uint64, users, noiseTrials uint64) (Estimate, error) {
 	if err := params.Validate(); err != nil {
 		return Estimate{}, fmt.Errorf("estimate: %w", err)

@@ -10,17 +10,17 @@ import (
 // variance for all coordinates.
 type filters struct {
 	dim      int
-	walk     []float64 // by how much the variance of a coordinate grows with each user
-	noise    []float64 // how many times its known noise an observation may differ by
+	walk     []float64 // growth of a coordinate's variance with each user
+	noise    []float64 // factor on an observation's known noise variance
 	points   []float64 // one after another
 	variance []float64 // of one coordinate of the optimum
-	weight   []float64 // belief, at least mixing/len
-	raw      []float64 // belief as the likelihood says
+	weight   []float64 // of each filter, at least mixing/len
+	raw      []float64 // weight before mixing
 	gain     float64   // mean share of the way to the last observation
 }
 
-// newFilters returns filters that start at a point, one for each memory, noise and scale. variance is how far the
-// optimum may walk, for each scale and coordinate; around makes of it how far it may be from the start.
+// newFilters returns filters that start at a point, one for each memory, noise and scale. For each scale, v = variance
+// scale^2; a coordinate's variance grows by v/memory with each user, and is around(v) at the start.
 func newFilters(start []float64, variance float64, scales []float64, around func(variance float64) float64) filters {
 	f := filters{dim: len(start)}
 	for _, memory := range memories {
@@ -44,7 +44,7 @@ func newFilters(start []float64, variance float64, scales []float64, around func
 // point returns the point of filter j.
 func (f *filters) point(j int) []float64 { return f.points[j*f.dim : (j+1)*f.dim] }
 
-// mean returns the mean of the points as they are believed.
+// mean returns the weighted mean of the points.
 func (f *filters) mean() []float64 {
 	out := make([]float64, f.dim)
 	for j, w := range f.weight {
@@ -55,17 +55,18 @@ func (f *filters) mean() []float64 {
 	return out
 }
 
-// A deviation holds the squared distance of an observation from what the filters expect, and the one that was expected.
+// A deviation holds the observed and the expected squared distance of an observation from the filters' prediction.
 type deviation struct {
 	seen     float64
-	expected float64 // own and noise
-	own      float64 // what the filters do not know of the optimum, summed over coordinates
-	noise    float64 // how many times its known variance an observation may have, summed over coordinates
-	// the part of expected that may lie in few directions: that of rows, and of rounds that differ by more than noise
+	expected float64 // own + noise
+	own      float64 // variance of the optimum under the filters, summed over coordinates
+	noise    float64 // variance of the observation, summed over coordinates
+	// uneven is the part of expected that may lie in few directions: from rows, and from rounds that differ by more than
+	// noise.
 	uneven float64
 }
 
-// directions are the fewest in which noise that is not the same in all of them is taken to lie.
+// directions is the least number of directions in which uneven noise is assumed to lie.
 const directions = 2
 
 // and adds the deviations of other coordinates.
@@ -73,8 +74,9 @@ func (d deviation) and(o deviation) deviation {
 	return deviation{d.seen + o.seen, d.expected + o.expected, d.own + o.own, d.noise + o.noise, d.uneven + o.uneven}
 }
 
-// surprise returns the number of deviations by which the observed is above the expected: the cube root of a chi-squared
-// of so many degrees is about normal (Wilson and Hilferty). Uneven noise has fewer degrees than coordinates.
+// surprise returns the number of deviations by which the observed distance exceeds the expected one: the cube root of a
+// chi-squared variable is about normal (Wilson and Hilferty). Uneven noise has fewer degrees of freedom than
+// coordinates.
 func (d deviation) surprise(dim int) float64 {
 	if dim == 0 {
 		return math.Inf(-1)
@@ -85,16 +87,16 @@ func (d deviation) surprise(dim int) float64 {
 	return (math.Cbrt(d.seen/d.expected) - (1 - v)) / math.Sqrt(v)
 }
 
-// A seen holds what a round says of some coordinates: the gradient g at theta, where the loss has the curvature, of
-// users whose mean has the variance in each coordinate. keep is the share that filters keep of their points before they
-// move, 1 but where the model is worse than one of zeros.
+// A seen is a round's observation of some coordinates: the gradient g at theta, where the loss has the curvature, of
+// users whose mean has the variance in each coordinate. keep is the share of their points that filters keep before they
+// move: 1 unless the model is worse than one of zeros.
 type seen struct {
 	theta, g                         []float64
 	curvature, variance, users, keep float64
 }
 
-// step returns the filters after the observation theta - g/curvature, and by how much it surprises them. f stays as it
-// is.
+// step returns the filters after the observation theta - g/curvature, and the observation's deviation. It does not
+// change f.
 func (f *filters) step(of seen) (filters, deviation) {
 	n := len(f.walk)
 	out := filters{dim: f.dim, walk: f.walk, noise: f.noise, points: make([]float64, len(f.points)),
@@ -147,14 +149,14 @@ func (f *filters) step(of seen) (filters, deviation) {
 	return out, d
 }
 
-// near moves points that are farther than r from zero to there.
+// near moves points farther than r from zero to distance r.
 func (f *filters) near(r float64) {
 	for j := range f.walk {
 		convex.Clip(f.point(j), r)
 	}
 }
 
-// unsure returns the mean squared distance of the optimum from the mean point that the filters expect.
+// unsure returns the expected squared distance of the optimum from the mean point.
 func (f *filters) unsure() (sum float64) {
 	mean := f.mean()
 	for j, w := range f.weight {

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// Guarded is PAGD whose v grows with the curvature that released gradients show, so that steps which v makes too long
-// do not go on. Before the first step
+// Guarded is PAGD with a v that grows with the curvature seen in released gradients, which stops steps that are too
+// long. Before the first step
 //
 //	v = max(v, trust (|g_1|^2 - noise)),
 //
-// for rows whose gradients agree lie far out in one direction; before each later one
+// because rows whose gradients agree lie far out in one direction; before each later one
 //
 //	v = max(v, c - sd),   c = <g_t - g_s, x_t - x_s>/|x_t - x_s|^2
 //
 // the mean curvature of the loss between the point of this gradient and the one before, less the standard deviation of
-// its noise. Nothing but what was released goes into it.
+// its noise. It uses released values only.
 type Guarded struct {
 	PAGD
 	trust float64
@@ -44,7 +44,7 @@ func newGuarded(c PAGDConfig, trust float64) (*Guarded, error) {
 	return &Guarded{PAGD: *of, trust: trust, first: c.V}, err
 }
 
-// Step moves v, and steps as PAGD does.
+// Step raises v if needed, and steps as PAGD does.
 func (p *Guarded) Step(e Estimate) error {
 	if err := p.validate(e); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (p *Guarded) Step(e Estimate) error {
 	return nil
 }
 
-// curvature returns a low estimate of the curvature on the way to the gradient.
+// curvature returns a low estimate of the curvature between the last point and this one.
 func (p *Guarded) curvature(now released) float64 {
 	if p.last.point == nil {
 		square := 0.0
@@ -85,7 +85,7 @@ func (p *Guarded) curvature(now released) float64 {
 }
 
 // MarshalBinary returns the state, see learner.Algorithm: PAGD's, and after the first step v, the variance of the last
-// gradient, its point and itself.
+// gradient, its point and the gradient.
 func (p *Guarded) MarshalBinary() ([]byte, error) {
 	out := p.encode(p.prox, p.ag)
 	if p.taken == 0 {

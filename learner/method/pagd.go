@@ -15,7 +15,7 @@ import (
 //	alpha_t = 2/(t+1),   eta_t = 4v/(t(t+1)),   v >= 2 beta,   t = 1 .. T.
 //
 // Mu > 0 is the modulus of a strongly convex objective; at mu = 0 the step is theta_{t+1} = Pi(theta_t - t/(2v)
-// gbar_t). Its model is the aggregate. A step that was passed over does not advance t.
+// gbar_t). Its model is the aggregate. A skipped step does not advance t.
 //
 // APGD is the same recursion with the same users, or silos, in every round (Lowy, Razaviyayn, Private Federated
 // Learning Without a Trusted Server, ICLR 2023, Theorem 4.1).
@@ -32,11 +32,11 @@ type PAGDConfig struct {
 	Set   convex.Set // constraint set
 	Start []float64  // theta_1 in Set; nil means Set's own
 	Steps uint64     // T
-	V     float64    // v > 0, at least twice the smoothness; PAGDCurvature is the best for the bound
+	V     float64    // v > 0, at least twice the smoothness; PAGDCurvature minimises the bound
 	Mu    float64    // modulus of strong convexity, >= 0
-	Ridge float64    // lambda >= 0, see PSGDConfig; Mu may be as large, or 0, which makes no use of it
-	// Interactive reports whether the same users answer every round: then the method is APGD, whose states are
-	// not PAGD's.
+	Ridge float64    // lambda >= 0, see PSGDConfig; Mu may be up to lambda, or 0 to ignore it
+	// Interactive reports whether the same users answer every round. The method is then APGD, whose states differ from
+	// PAGD's.
 	Interactive bool
 }
 
@@ -67,7 +67,7 @@ func (c PAGDConfig) Begin(start []float64) (Method, error) {
 	return NewPAGD(c)
 }
 
-// Query asks for the gradient at theta^md_t, a convex combination of the aggregate and the prox centre.
+// Query returns the query for the gradient at theta^md_t, a convex combination of the aggregate and the prox centre.
 func (p *PAGD) Query() Query {
 	md := make([]float64, len(p.prox))
 	p.middle(md, p.taken+1)
@@ -91,7 +91,7 @@ func (p *PAGD) middle(dst []float64, step uint64) {
 	for i := range dst {
 		dst[i] = float64(a*p.ag[i]) + float64(b*p.prox[i])
 	}
-	// Devices refuse a point outside the set, where rounding can put a combination of two of its points.
+	// Rounding can put a combination of two points of the set outside it, and devices refuse such a point.
 	p.set.Project(dst, dst)
 }
 

@@ -13,19 +13,19 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// Practical is the method of a practical plan: first cohorts release moments, which determine the coordinates
-// and the steps of the other rounds, see package practical. All of that is post-processing of released batches.
-// Devices clip in the coordinates that are announced, and report in units of the clip, so what a user can
-// change in a round, and what it costs him, does not depend on them.
+// Practical is the method of a practical plan: first cohorts release moments, which determine the coordinates and the
+// steps of the other rounds, see package practical. All of that is post-processing of released batches. Devices clip in
+// the announced coordinates and report in units of the clip, so a user's influence on a round, and its privacy cost, do
+// not depend on the moments.
 //
-// A void round of moments is no step, but where the same users answer all rounds: the next cohort is asked. Its model
-// is in the declared coordinates.
+// A void round of moments is no step: the next cohort is asked. It is a step only if the same users answer all rounds.
+// The model is in the declared coordinates.
 type Practical struct {
 	PracticalConfig
 	config [sha256.Size]byte
 
-	looks   int               // at moments, that were released
-	learned practical.Learned // of these; nothing before the first
+	looks   int               // number of released looks at moments
+	learned practical.Learned // from the looks; the zero value before the first
 	inner   Method            // in the coordinates of learned; nil before the last look
 }
 
@@ -64,11 +64,11 @@ func (p *Practical) wanted() int {
 	return 1
 }
 
-// Query asks for moments first, and then what the method asks; its steps are counted after them.
+// Query returns queries for moments first, then the inner method's, with its steps counted after the looks.
 func (p *Practical) Query() Query {
 	q := Query{Step: uint64(p.looks) + 1}
 	if p.looks > 0 {
-		frame := p.learned.Frame // whose clip may change with the next step
+		frame := p.learned.Frame // a copy: the clip may change with the next step
 		q.Frame = &frame
 	}
 	if p.inner != nil {
@@ -78,7 +78,7 @@ func (p *Practical) Query() Query {
 	return q
 }
 
-// Learned returns the result of the looks, not to be changed; nil before the first.
+// Learned returns the result of the looks; nil before the first. The caller must not change it.
 func (p *Practical) Learned() *practical.Learned {
 	if p.looks == 0 {
 		return nil
@@ -95,7 +95,7 @@ func (p *Practical) Baseline() *practical.Baseline {
 	return &out
 }
 
-// Step learns from moments, or is the method's.
+// Step consumes an estimate of moments, or gives the estimate of a gradient to the inner method.
 func (p *Practical) Step(e Estimate) error {
 	if p.inner != nil {
 		return p.descend(e)
@@ -128,7 +128,7 @@ func (p *Practical) Step(e Estimate) error {
 	return nil
 }
 
-// descend gives the method what devices reported at its point as a gradient in its own coordinates.
+// descend converts a reported gradient into the inner method's coordinates and steps.
 func (p *Practical) descend(e Estimate) error {
 	at := p.inner.Query().Point
 	if err := validateEstimate(e, len(at)); err != nil {
@@ -153,8 +153,7 @@ func (p *Practical) reclip(l *practical.Learned, b *Bank) {
 	l.Frame.Clip = p.Problem.StreamClip(p.Layout, l, b.cohort*max(1, p.Layout.Units), b.residual)
 }
 
-// announce makes the next round of a bank full at so many users, and sets its clip for them. Other methods stay
-// as they are.
+// Announce sets the cohort of a bank's next round, and the clip for that cohort. It does nothing for other methods.
 func (p *Practical) Announce(cohort uint64) {
 	if b, adapts := p.inner.(*Bank); adapts {
 		b.announce(cohort)
@@ -170,7 +169,7 @@ func (p *Practical) Tracking() *Tracking {
 	return nil
 }
 
-// begin returns the method of the gradients.
+// begin returns the inner method, which consumes gradients.
 func (p *Practical) begin(l *practical.Learned) (Method, error) {
 	dim, set := len(l.Start), convex.Set(convex.Ball{R: convex.MaxScale})
 	if l.Set.Kind != "" {
@@ -205,9 +204,9 @@ func (p *Practical) begin(l *practical.Learned) (Method, error) {
 	return newTail(tailConfig{Dim: dim, Set: set, Start: start, Steps: steps, StepSize: step, Average: min(2, steps)})
 }
 
-// Skip passes over a void round. Moments of users who answer nothing else cannot be passed over, as others can
-// be asked. Where the same users answer all rounds, a void look is one that released noise without end: all
-// features keep one scale, which learns little.
+// Skip skips a void round. It refuses to skip moments of users who answer nothing else, because other users can be
+// asked. If the same users answer all rounds, a void look counts as one with infinite noise: all features keep one
+// scale, and the method learns little.
 func (p *Practical) Skip() error {
 	if p.inner != nil {
 		return p.inner.Skip()
@@ -225,8 +224,8 @@ func (p *Practical) Skip() error {
 // Done reports whether the method is done.
 func (p *Practical) Done() bool { return p.inner != nil && p.inner.Done() }
 
-// Model returns the method's in the declared coordinates; before the last look the start, or a model of zeros, or what
-// of the set is nearest to it.
+// Model returns the inner method's model in the declared coordinates. Before the last look it returns the declared
+// start, or else the set's.
 func (p *Practical) Model() []float64 {
 	if p.inner != nil {
 		return p.learned.Model(p.inner.Model(), p.Problem.Intercept)
@@ -254,8 +253,8 @@ func (p *Practical) header() header {
 	return header{method: methodPractical, dim: p.Problem.Parameters(), count: uint64(p.looks), config: p.config}
 }
 
-// MarshalBinary returns the state, see learner.Algorithm: after the header, once there is something learned, its length
-// in 4 bytes, its JSON, and after the last look the state of the method.
+// MarshalBinary returns the state, see learner.Algorithm. After the first look the header is followed by the length of
+// the learned values in 4 bytes and their JSON, and after the last look by the state of the inner method.
 func (p *Practical) MarshalBinary() ([]byte, error) {
 	out := p.header().append(nil)
 	if p.looks == 0 {
@@ -310,7 +309,7 @@ func (p *Practical) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// readLearned reads what MarshalBinary wrote of what was learned, and returns what follows.
+// readLearned reads the learned values that MarshalBinary wrote, and returns the remaining bytes.
 func (p *Practical) readLearned(data []byte) (l practical.Learned, rest []byte, err error) {
 	if len(data) < 4 || uint64(binary.LittleEndian.Uint32(data)) > uint64(len(data)-4) {
 		return l, nil, fmt.Errorf("%d bytes do not hold what was learned", len(data))

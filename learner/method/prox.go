@@ -13,15 +13,15 @@ import (
 //
 //	y_i = c_i + answer,   c_{i+1} = Pi(y_i),   i = 0 .. P-1,
 //
-// with c_i what is announced. On one block this is the proximal point algorithm. Its model is the projection of the
-// mean of y_i over the last Average rounds, which docs/reference/bounds.md bounds the risk of: the mean is taken before
-// the projection, so that noise is averaged and not cut. Before these rounds it is c_i. A round that was passed over
-// counts as one of the P, and is in no mean.
+// with c_i the announced point. On one block this is the proximal point algorithm. Its model is the projection of the
+// mean of y_i over the last Average rounds; docs/reference/bounds.md bounds its risk. The mean is taken before the
+// projection, so that noise is averaged and not cut. Before these rounds the model is c_i. A skipped round counts as
+// one of the P and enters no mean.
 type Prox struct {
 	base
 	average uint64
 	center  []float64 // c_i
-	mean    []float64 // of y; the last y before the rounds that are averaged
+	mean    []float64 // of y; before the averaged rounds, the last y
 	in      uint64    // answers in the mean
 }
 
@@ -34,8 +34,7 @@ type ProxConfig struct {
 	Average uint64    // 1 to P
 }
 
-// ProxAverage returns the number of last rounds of which the model is the mean: half of all rounds and one
-// more.
+// ProxAverage returns the number of last rounds that the model averages: half of all rounds and one more.
 func ProxAverage(rounds uint64) uint64 { return min(rounds, rounds/2+1) }
 
 // NewProx returns the method at its start. The error names the field that does not fit.
@@ -58,7 +57,7 @@ func (c ProxConfig) Begin(start []float64) (Method, error) {
 	return NewProx(c)
 }
 
-// Query asks for minimisers around c_i.
+// Query returns the query for minimisers around c_i.
 func (p *Prox) Query() Query { return p.query(slices.Clone(p.center)) }
 
 // Model returns the projected mean.
@@ -68,7 +67,7 @@ func (p *Prox) Model() []float64 {
 	return out
 }
 
-// Step moves to the answer, and the mean with it.
+// Step moves the centre by the answer and updates the mean.
 func (p *Prox) Step(e Estimate) error {
 	if err := p.validate(e); err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 // modulus of strong convexity mu the t-th of them has the weight (1 - mu eta)^-(t+1) (Lowy, Razaviyayn, Private
 // Federated Learning Without a Trusted Server, ICLR 2023, Theorem D.1, after Stich 2019).
 //
-// The fully interactive PGD, Algorithm 5 of the paper, is the same recursion: what differs is who is asked, all users
-// in each of the T rounds, and with it the step size.
+// The fully interactive PGD, Algorithm 5 of the paper, is the same recursion with all users in each of the T rounds,
+// and therefore another step size.
 type PSGD struct {
 	descent
 	eta, mu float64
@@ -30,7 +30,7 @@ type PSGDConfig struct {
 	Set      convex.Set // constraint set
 	Start    []float64  // theta_0 in Set; nil means Set's own
 	Steps    uint64     // T
-	StepSize float64    // eta > 0, in units of theta per unit of gradient; PSGDStepSize is the best for the bound
+	StepSize float64    // eta > 0, in units of theta per unit of gradient; PSGDStepSize minimises the bound
 	Ridge    float64    // lambda >= 0 of the term (lambda/2)||theta||^2, whose gradient is added to every estimate
 	Mu       float64    // modulus of strong convexity, >= 0 and below 1/StepSize; 0 has equal weights
 }
@@ -66,8 +66,8 @@ func (c PSGDConfig) Begin(start []float64) (Method, error) {
 // Step takes the descent step and moves the average.
 func (p *PSGD) Step(e Estimate) error { return p.descend(e, p.eta, p.points()) }
 
-// points returns the sum of the weights of the points queried so far, the present one included, divided by the
-// present one's weight. This is their number where all weigh the same.
+// points returns the sum of the weights of the points queried so far, the current one included, divided by the current
+// one's weight. With equal weights it is their number.
 func (p *PSGD) points() float64 {
 	n, share := float64(p.taken+1), float64(p.mu*p.eta)
 	if share == 0 {
@@ -87,13 +87,13 @@ func newDescent(b base) descent {
 	return descent{base: b, theta: slices.Clone(b.start), mean: slices.Clone(b.start)}
 }
 
-// Query asks for the gradient at theta_{t-1}.
+// Query returns the query for the gradient at theta_{t-1}.
 func (p *descent) Query() Query { return p.query(slices.Clone(p.theta)) }
 
 // Model returns the average of the points queried so far, the start before the first step.
 func (p *descent) Model() []float64 { return slices.Clone(p.mean) }
 
-// descend takes a step of size eta, and gives the point that was queried the weight 1/share in the average, 1 at first.
+// descend takes a step of size eta, and gives the queried point the weight 1/share in the average, 1 at first.
 func (p *descent) descend(e Estimate, eta, share float64) error {
 	if err := p.validate(e); err != nil {
 		return err

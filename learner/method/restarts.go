@@ -14,11 +14,11 @@ import (
 // strongly convex losses. A stage that ends at risk r is within sqrt(2r/lambda) of the optimum in the mean; the
 // next stage is planned for that distance.
 //
-// The constraint set is the same in all stages. The theorem's bounds depend on the distance of a stage's start
-// and not on the diameter of the set, so cutting the set down to a ball around the start would gain nothing in
-// them, and could cut off the optimum, which is near in the mean alone.
+// The constraint set is the same in all stages. The theorem's bounds depend on the distance of a stage's start and not
+// on the diameter of the set, so cutting the set down to a ball around the start would gain nothing in them, and could
+// cut off the optimum, which is near in the mean alone.
 //
-// The model of Restarts is the present stage's.
+// The model of Restarts is the current stage's.
 type restarts struct {
 	series series
 	dim    int
@@ -26,7 +26,7 @@ type restarts struct {
 	first  []float64 // where the first stage starts
 	config [sha256.Size]byte
 
-	at    uint64 // stages finished, which is the index of the present one
+	at    uint64 // finished stages, which is the index of the current one
 	start []float64
 	inner Method
 }
@@ -36,12 +36,12 @@ type restarts struct {
 type Stage interface {
 	// Begin returns the method at a start; nil means the set's own.
 	Begin(start []float64) (Method, error)
-	length() uint64 // steps; 0 stands for no end
+	length() uint64 // steps; 0: endless
 }
 
 // A series is the sequence of the stages of Restarts.
 type series interface {
-	count() uint64          // 0 stands for no end
+	count() uint64          // 0: endless
 	stage(k uint64) Stage   // from 0
 	before(k uint64) uint64 // steps of the stages before k
 }
@@ -100,7 +100,7 @@ func newRestarts(dim int, set convex.Set, start []float64, s series, distinct ui
 	return out, nil
 }
 
-// Query asks what the present stage asks; steps are counted over all stages.
+// Query returns the current stage's query, with steps counted over all stages.
 func (r *restarts) Query() Query {
 	q := r.inner.Query()
 	q.Step += r.series.before(r.at)
@@ -110,10 +110,10 @@ func (r *restarts) Query() Query {
 // Done reports whether the last stage is done.
 func (r *restarts) Done() bool { return r.at+1 == r.series.count() && r.inner.Done() }
 
-// Model returns the present stage's model.
+// Model returns the current stage's model.
 func (r *restarts) Model() []float64 { return r.inner.Model() }
 
-// Step takes a step of the present stage. After the stage's last step the next stage begins.
+// Step takes a step of the current stage. After the stage's last step the next stage begins.
 func (r *restarts) Step(e Estimate) error {
 	if r.position() >= MaxSteps {
 		return errDone(MaxSteps)
@@ -125,7 +125,7 @@ func (r *restarts) Step(e Estimate) error {
 	return nil
 }
 
-// Skip uses up one step of the present stage without an estimate, see learner.Algorithm.
+// Skip uses up one step of the current stage without an estimate, see learner.Algorithm.
 func (r *restarts) Skip() error {
 	if r.position() >= MaxSteps {
 		return errDone(MaxSteps)
@@ -143,7 +143,7 @@ func (r *restarts) advance() {
 	}
 	start := r.inner.Model()
 	next, err := r.series.stage(r.at + 1).Begin(start)
-	if err != nil { // all stages began once from a point of the set, and a model is one
+	if err != nil { // every stage can begin from a point of the set, and a model is one
 		panic(fmt.Sprintf("method: stage %d does not begin at the model of stage %d: %v", r.at+2, r.at+1, err))
 	}
 	r.at, r.start, r.inner = r.at+1, start, next
@@ -172,7 +172,7 @@ func (r *restarts) UnmarshalBinary(data []byte) error {
 	if err != nil {
 		return err
 	}
-	last := r.series.count() - 1 // far beyond MaxSteps where there is no end
+	last := r.series.count() - 1 // far beyond MaxSteps if endless
 	if h.count > min(last, MaxSteps) || h.other != 0 || r.series.before(h.count) >= MaxSteps || len(rest) < 8*r.dim {
 		return fmt.Errorf("%w: stage %d is not one of the plan's, or the state is cut off", ErrState, h.count)
 	}

@@ -11,10 +11,9 @@ var ErrNoRollback = errors.New(
 	"only a task without an end (schedule.continuous adaptive) that has its first look goes on from an " +
 		"earlier model: the steps that are left of another plan are made for the point where it stands")
 
-// RollBack makes the bank go on from a model w in its coordinates, as a task with model.start begins there:
-// every filter is at w with the prior of a known start, the curvature is the one of the first look, and cohorts
-// are the smallest. Steps and users go on being counted. The state that it leaves depends on w and these counts
-// alone.
+// RollBack resets the bank to a model w in its coordinates, as a task with model.start begins: every filter is at w
+// with the prior of a known start, the curvature is the first look's, and cohorts are the smallest. The counts of steps
+// and users continue. The resulting state depends only on w and these counts.
 func (b *Bank) RollBack(w []float64) error {
 	if len(w) != len(b.start) {
 		return fmt.Errorf("roll back: a model of %d numbers, want %d", len(w), len(b.start))
@@ -32,8 +31,8 @@ func (b *Bank) RollBack(w []float64) error {
 	return nil
 }
 
-// RollBack makes the method go on from an earlier model of it, in the declared coordinates. It refuses a method
-// that does not follow a stream with an error that wraps ErrNoRollback, and then changes nothing.
+// RollBack continues from an earlier model of the method, in the declared coordinates. For a method that does not
+// follow a stream it changes nothing and returns an error that wraps ErrNoRollback.
 func (p *Practical) RollBack(model []float64) error {
 	b, adapts := p.inner.(*Bank)
 	if !adapts {

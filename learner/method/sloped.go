@@ -6,20 +6,19 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A sloped holds the information that a round's gradients, none of them cut, give about the losses at its
-// point: the mean over users of slopes times scores, which is the inner product of gradient and point. For
-// losses that are minus the log of a probability it is below the loss, by the entropy of the prediction. It
-// stays below the loss when a gradient is scaled down: where it is negative it is below 0, and so below every
-// loss. All of this is released with the step.
+// A sloped holds what a round's gradients reveal about the losses at its point without a cut: the mean over users of
+// slope times score, which is the inner product of gradient and point. For losses that are minus the log of a
+// probability it is below the loss, by the entropy of the prediction. It stays below the loss when a gradient is scaled
+// down, because a negative value is below 0 and so below every loss. All of this is released with the step.
 type sloped struct {
 	mean  float64 // over users, noise included
-	reach float64 // no user's is larger in magnitude
+	reach float64 // bound on the magnitude of each user's value
 	proxy float64 // sub-Gaussian variance proxy of the noise in mean
 	users float64
 }
 
-// slopes reads an estimate of a gradient at the method's point as a sloped; false where it gives no information
-// about losses.
+// slopes returns the sloped of an estimated gradient at the method's point, or false if it gives no information about
+// losses.
 func (p *Practical) slopes(e Estimate) (sloped, bool) {
 	if _, ok := p.Problem.Doubt(); !ok || p.inner == nil || p.learned.Frame.Smoothing != 0 || p.learned.Offset != 0 {
 		return sloped{}, false
@@ -39,10 +38,9 @@ func (p *Practical) slopes(e Estimate) (sloped, bool) {
 	return out, true
 }
 
-// least returns a lower bound on the mean loss: of all users, of whom the users of the round are a sample, or
-// of the users of the round alone. It is too large with probability at most twice exp(-rare): once for the
-// noise, by Chernoff's bound, and once for the sample, see leastMean. doubt is the result of
-// practical.Problem.Doubt.
+// least returns a lower bound on the mean loss. With sample it is about all users, of whom the round's users are a
+// sample, else about the round's users alone. It is too large with probability at most twice exp(-rare): once for the
+// noise, by Chernoff's bound, and once for the sample, see leastMean. doubt is the result of practical.Problem.Doubt.
 func (s sloped) least(doubt, rare float64, sample bool) float64 {
 	of := s.mean - math.Sqrt(2*s.proxy*rare)
 	if sample {

@@ -39,14 +39,14 @@ const (
 //	                9 prox, 10 bank, 11 guarded
 //	2       4       dimension d; scores: how many
 //	6       8       steps taken; restarts: stages finished; practical: moments and matrices released; scores: rounds that had them
-//	14      8       steps passed over; restarts, practical: 0; scores: 1 where what gradients said of losses follows the sums, see uncut
+//	14      8       steps skipped; restarts, practical: 0; scores: 1 if an uncut follows the sums
 //	22      32      SHA-256 of the configuration, the start included
-//	54      8 d     PSGD: theta_t; PAGD, APGD, guarded: prox centre; prox: c_i; restarts: start of the present stage
-//	54+8d   8 d     PSGD: mean of the points, tail: and then the users in it; prox: mean of answers, and then how many; PAGD, APGD: aggregate, guarded: and then what Guarded says; restarts: the state of the present stage, of its own length
+//	54      8 d     PSGD: theta_t; PAGD, APGD, guarded: prox centre; prox: c_i; restarts: start of the current stage
+//	54+8d   8 d     PSGD: mean of the points, tail: then the users in it; prox: mean of answers, then their number; PAGD, APGD: aggregate, guarded: then as in Guarded.MarshalBinary; restarts: the state of the current stage, of its own length
 //
-// Of a bank the header is followed by its own numbers, see Bank. Of practical, it is followed by what the released
-// moments taught, and the state of the method after them, see Practical. Where there are scores, it is followed by
-// their sums and an uncut, once a round had them, and the state of the method without scores.
+// For a bank the header is followed by its own numbers, see Bank.MarshalBinary; for practical by the learned values and
+// the state of the inner method, see Practical.MarshalBinary; for scores by their sums and an uncut, once a round had
+// them, and the state of the method without scores.
 type header struct {
 	method       byte
 	dim          int
@@ -62,8 +62,8 @@ func (h header) append(out []byte) []byte {
 	return append(out, h.config[:]...)
 }
 
-// readHeader reads the header of a state of the same method, dimension and configuration as want, and returns what
-// follows.
+// readHeader reads the header of a state of the same method, dimension and configuration as want, and returns the
+// remaining bytes.
 func readHeader(data []byte, want header) (header, []byte, error) {
 	if len(data) > 0 && data[0] != stateVersion {
 		return header{}, nil, fmt.Errorf("%w: it has format version %d, this build reads version %d", ErrState, data[0], stateVersion)

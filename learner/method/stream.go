@@ -12,13 +12,13 @@ import (
 //	theta_t = Pi(theta_{t-1} - eta_t gbar_t),   eta_t = eta               (constant)
 //	                                            eta_t = eta sqrt(H/t)     (decaying)
 //
-// with eta the step size that is best for a horizon of H steps, D_0/(G sqrt H): the decaying steps are D_0/(G sqrt t).
-// The model is the polynomial-decay average of the points queried, in which the t-th has weight 4/(t+3) against those
+// with eta the best step size for a horizon of H steps, D_0/(G sqrt H): the decaying steps are D_0/(G sqrt t). The
+// model is the polynomial-decay average of the points queried, in which the t-th has weight 4/(t+3) against those
 // before it (Shamir & Zhang, Stochastic gradient descent for non-smooth optimization, ICML 2013, with their eta = 3):
 // about the mean of the last quarter of the points. With the constant step the weight stops falling after H points, so
 // the model forgets at a rate of 4/(H+3) a step and follows a population that drifts, while the constant step bounds
 // the loss against a moving optimum (Zinkevich, Online convex programming, ICML 2003, Theorem 2). With decaying steps
-// it gets ever closer to one that does not, and ever slower.
+// it converges to an optimum that does not move, ever more slowly.
 type stream struct {
 	descent
 	eta      float64

@@ -1,14 +1,15 @@
 package method
 
-// A past holds what some coordinates were expected to do before the last round.
+// A past holds the expectations about some coordinates before the last round.
 type past struct {
 	own, noise float64 // see deviation
-	curvature  float64 // of which the step was made; 0: there was none, or it raised the alarm
+	curvature  float64 // of the step; 0 if there was none or it raised the alarm
 }
 
-// surprised sets by how many deviations the last round was farther from the model before it than expected, or the last
-// two were from the model before both. After a small change the filters move a little and expect more, so that each
-// round alone may not surprise enough. Intercepts, weights, and both together are looked at.
+// surprised sets the surprise: the number of deviations by which the last round was farther than expected from the
+// model before it, or, if that is more, the last two rounds from the model before both. After a small change the
+// filters move a little and expect more, so one round alone may not be surprising enough. It takes the largest over
+// intercepts, weights, and both together.
 func (b *Bank) surprised(theta, g []float64, curvatures [2]float64, now [2]deviation, variance, noise float64) {
 	moved := make([]float64, len(theta))
 	if b.last.point != nil {
@@ -47,8 +48,8 @@ func (b *Bank) surprised(theta, g []float64, curvatures [2]float64, now [2]devia
 	}
 }
 
-// unevenly returns the part of the expected squared distance that may lie in few directions, where a coordinate has so
-// much noise in all, and so much of it that is the same in all of them.
+// unevenly returns the part of the expected squared distance that may lie in few directions. noise is the variance of a
+// coordinate, and even the part of it that is equal in all coordinates.
 func (d deviation) unevenly(noise, even float64, dim int) float64 {
 	return max(0, d.noise*noise-float64(dim)*even)
 }

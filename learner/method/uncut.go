@@ -7,28 +7,27 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// An uncut holds the information that the gradients of rounds give about the losses at their points where
-// single losses are not cut.
+// An uncut holds the information that the gradients of rounds give about losses without a cut.
 type uncut struct {
-	late float64 // sum over rounds, which count as in tally.recent, of users times what their mean loss is at least
-	// mean of the last round's slopes times scores, noise included: by how much a share more of all scores raises the loss
+	late float64 // sum over rounds, weighted as in tally.recent, of users times the lower bound on their mean loss
+	// last is the mean of the last round's slopes times scores, noise included: the derivative of the loss as all scores
+	// are scaled up.
 	last float64
 }
 
 const (
-	uncutWords = 2 // numbers that an uncut is written as
+	uncutWords = 2 // numbers in the encoding of an uncut
 
-	// recovered is the share of the constant's loss that a last round's slope stays below where scores are no longer too
-	// large. At the best multiple of a model it is 0.
+	// recovered is the share of the constant's loss below which the last round's slope shows that scores are no longer too
+	// large. At the best multiple of a model the slope is 0.
 	recovered = 0.25
 )
 
-// rare is minus the log of the probability that what a round's loss is at least is too large by noise, and by chance of
-// the sample: both together exceed it as rarely as twice a band, see diverges.
+// rare is minus the log of the probability that the lower bound on a round's loss is too large due to noise, and due to
+// sampling: both together are as rare as an error of twice a band, see diverges.
 var rare = surely*surely*math.Log(2/(1-validationConfidence)) + math.Ln2
 
-// slopes reads an estimate's gradient, without scores, as a sloped; false where it gives no information about
-// losses.
+// slopes returns the sloped of an estimate without scores, or false if it gives no information about losses.
 func (v *Validated) slopes(e Estimate) (sloped, bool) {
 	if p, ok := v.inner.(*Practical); ok && v.tracking() == nil {
 		return p.slopes(e)
@@ -44,11 +43,10 @@ func (v *Validated) addUncut(s sloped, share float64) {
 	v.uncut.last = s.mean
 }
 
-// uncutDiverges writes to out the lower bound on the recent mean loss, if scores show less, and reports whether
-// it is above that of the best constant. The lower bound on a round's loss is too large with probability at
-// most 4e-7, and the constant's loss too small likewise: where no point is worse than the constant, a task of T
-// rounds ever reports it with probability at most (T + 1) 4e-7. A plan whose last scores are not too large by
-// much has recovered.
+// uncutDiverges writes the lower bound on the recent mean loss to out, if scores show less, and reports whether it
+// exceeds the loss of the best constant. The lower bound on a round's loss is too large with probability at most 4e-7,
+// and the constant's loss too small likewise: if no point is worse than the constant, a task of T rounds ever reports
+// divergence with probability at most (T + 1) 4e-7. A plan whose last scores are not much too large has recovered.
 func (v *Validated) uncutDiverges(out *Validation, of practical.Baseline) bool {
 	least := v.uncut.late / v.tally.recent.users
 	if !v.told || of.Loss == nil {
@@ -61,7 +59,7 @@ func (v *Validated) uncutDiverges(out *Validation, of practical.Baseline) bool {
 		v.uncut.last > recovered**of.Loss
 }
 
-// appendUncut writes what gradients said, if they said something.
+// appendUncut appends the encoding of the uncut, if it holds information.
 func (v *Validated) appendUncut(out []byte) []byte {
 	if !v.told {
 		return out
@@ -69,7 +67,7 @@ func (v *Validated) appendUncut(out []byte) []byte {
 	return appendFloats(out, v.uncut.late, v.uncut.last)
 }
 
-// readUncut reads what appendUncut wrote, and returns what follows.
+// readUncut reads what appendUncut wrote, and returns the remaining bytes.
 func readUncut(data []byte) (u uncut, rest []byte, err error) {
 	if len(data) < 8*uncutWords {
 		return u, nil, fmt.Errorf("%w: %d bytes do not hold what gradients said of losses", ErrState, len(data))

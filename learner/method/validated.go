@@ -8,21 +8,20 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// Validated is a method whose users report, after the gradient, the point's scores on their own events: it
-// keeps the scores and gives the method the gradient. The Validation that it makes of them is post-processing
-// of the same release as the step, so it costs nothing more.
+// Validated wraps a method whose users also report the point's scores on their own events. It keeps the scores and
+// passes the gradient to the method. The resulting Validation is post-processing of the same release as the step, so it
+// costs no further privacy.
 type Validated struct {
 	card     convex.Scorecard
 	repeated bool // the same users answer all rounds of a phase
 	inner    Method
 	tally    tally
-	told     bool // gradients of a round said something of losses that are not cut
+	told     bool // gradients of a round gave information about losses without a cut
 	uncut    uncut
 	config   [sha256.Size]byte
 }
 
-// NewValidated puts the reading of scores around a method at its start, or one with moments first. repeated
-// reports whether the same users answer all rounds of a phase.
+// NewValidated wraps a method at its start. repeated reports whether the same users answer all rounds of a phase.
 func NewValidated(card convex.Scorecard, repeated bool, inner Method) (*Validated, error) {
 	if err := card.Validate(); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
@@ -72,8 +71,8 @@ func (v *Validated) Step(e Estimate) error {
 	return nil
 }
 
-// share returns the weight of earlier rounds in recent scores, beside a round of so many users: RecentShare, or as much
-// as a bank remembers.
+// share returns the weight of earlier rounds in recent scores relative to a round of this many users: RecentShare, or
+// for a bank the share that its memory keeps.
 func (v *Validated) share(users float64) float64 {
 	if t := v.tracking(); t != nil {
 		return max(0, 1-users/t.Memory)
@@ -89,8 +88,7 @@ func (v *Validated) tracking() *Tracking {
 }
 
 // sampling returns the proxy of the mean of one coordinate over new users, each of whom is in [-Unit, Unit]
-// (Hoeffding's lemma). Users who are asked again are no new sample of anybody: statements about them hold for
-// them alone.
+// (Hoeffding's lemma). Users who answer repeatedly are not a new sample: statements about them hold for them alone.
 func (v *Validated) sampling(users uint64) float64 {
 	if v.repeated {
 		return 0
@@ -99,9 +97,9 @@ func (v *Validated) sampling(users uint64) float64 {
 	return unit * unit / float64(users)
 }
 
-// Validation sums up the scores, nil before there are some. It leaves Worse and Diverges of a stream without an
-// end unset: the stream's Tracking reports changes at a lower rate of false alarms than the bands of small
-// rounds, and no constant of the first look is good for ever.
+// Validation sums up the scores; nil before the first. It leaves Worse and Diverges unset for a stream without an end:
+// its Tracking reports changes with fewer false alarms than the bands of small rounds, and the best constant of the
+// first look does not stay valid.
 func (v *Validated) Validation() *Validation {
 	if v.tracking() != nil {
 		out := v.tally.validation(v.card, v.repeated)
@@ -181,7 +179,8 @@ func (v *Validated) UnmarshalBinary(data []byte) error {
 // tallyWords is the number of words in the encoding of a tally of at least one round.
 const tallyWords = 12
 
-// append writes everything but the rounds, which the header has; nothing before the first one.
+// append appends everything except the number of rounds, which is in the header. It appends nothing before the first
+// round.
 func (t *tally) append(out []byte) []byte {
 	if t.rounds == 0 {
 		return out

@@ -7,17 +7,18 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// A Validation holds the scores that the cohorts of a run reported at the points at which they were asked:
-// progressive validation, test then train. It is post-processing of released batches.
+// A Validation holds the scores that the cohorts of a run reported at the announced points: progressive validation,
+// test then train. It is post-processing of released batches.
 //
-// Averages are over the points announced so far, not over the model that would be released now. For a convex
-// loss the mean of the points is at least as good as the points in the mean.
+// Averages are over the points announced so far and do not describe the model that would be released now. For a convex
+// loss the loss of the mean point is at most the mean loss of the points.
 type Validation struct {
 	Rounds     uint64  `json:"rounds"`     // with scores
 	Confidence float64 `json:"confidence"` // of each band
-	// the same users in all rounds of a phase: the bands are about them alone, and the model has learned from them
+	// Repeated reports whether the same users answer all rounds of a phase: the bands are then about them alone, and the
+	// model has learned from them.
 	Repeated  bool    `json:"repeated,omitempty"`
-	Loss      Scores  `json:"loss"`               // moved into the declared range, event by event
+	Loss      Scores  `json:"loss"`               // each event's loss is moved into the declared range
 	LossBound float64 `json:"loss_bound"`         // its upper end: larger losses count as this
 	Accuracy  *Scores `json:"accuracy,omitempty"` // share of correct predictions; nil for labels that are no classes
 	// Worse reports whether the last round, or recent rounds, are predicted clearly worse than all rounds:
@@ -28,20 +29,19 @@ type Validation struct {
 	// scores of the last round are still too large. The plan learns nothing, or steps too far. Diverges needs
 	// three rounds, and a released baseline.
 	Diverges bool `json:"diverges,omitempty"`
-	// LossAtLeast is a lower bound on the recent mean loss, where single losses are not cut at LossBound; nil
-	// where it is not above what Loss shows, and where gradients give no information about losses.
+	// LossAtLeast is a lower bound on the recent mean loss without the cut at LossBound; nil if it is not above Loss, or
+	// if gradients give no information about losses.
 	LossAtLeast *float64 `json:"loss_at_least,omitempty"`
-	// AtBound reports whether the recent loss is near LossBound: it is as bad as the scale shows, and may be
-	// worse.
+	// AtBound reports whether the recent loss is near LossBound, so that the true loss may be much larger.
 	AtBound bool `json:"at_bound,omitempty"`
 }
 
-// Scores are one score over three stretches of a run.
+// Scores holds one score over three parts of a run.
 type Scores struct {
 	Last Band `json:"last"` // the last round alone
-	// older rounds count for less, see RecentShare; of a stream without an end as much as the model remembers them
+	// Recent weighs older rounds less, see RecentShare; for a stream without an end, as much as the model remembers them.
 	Recent  Band `json:"recent"`
-	Overall Band `json:"overall"` // all rounds; the band holds at all rounds at once, however often somebody looks
+	Overall Band `json:"overall"` // all rounds; the band holds at all rounds simultaneously, however often it is read
 }
 
 // A Band is an estimate with an interval that holds the true mean with the confidence of its Validation.
@@ -51,8 +51,8 @@ type Band struct {
 	High  float64 `json:"high"`
 }
 
-// RootMeanSquare returns the root mean square errors that are behind scores of the squared loss; unit is what 1 of a
-// label as the loss sees it is in the units of the data.
+// RootMeanSquare converts scores of the squared loss into root mean square errors. unit is the size of one unit of the
+// loss's label in the units of the data.
 func (s Scores) RootMeanSquare(unit float64) Scores {
 	root := func(b Band) Band {
 		of := func(loss float64) float64 { return unit * math.Sqrt(2*max(loss, 0)) }
@@ -102,8 +102,8 @@ func (s *Scores) worse(larger bool) bool {
 	return below(s.Last) || below(s.Recent)
 }
 
-// add counts a round of users whose mean has the given sub-Gaussian proxy of one coordinate. share is what recent
-// rounds count for beside it.
+// add counts a round of users whose mean has the given sub-Gaussian proxy of one coordinate. share is the factor on the
+// weights of earlier rounds in the recent scores.
 func (t *tally) add(share, users, proxy float64, mean [2]float64) {
 	if t.rounds == 0 {
 		t.prior = float64(float64(users*users) * proxy)
@@ -147,7 +147,7 @@ func (t *tally) scores(i int, read func(mean float64) float64, low, high float64
 	}
 }
 
-// validation sums a tally up; nil before the first round with scores.
+// validation returns the summary of a tally; nil before the first round with scores.
 func (t *tally) validation(card convex.Scorecard, repeated bool) *Validation {
 	if t.rounds == 0 {
 		return nil
@@ -164,18 +164,18 @@ func (t *tally) validation(card convex.Scorecard, repeated bool) *Validation {
 }
 
 const (
-	divergeRounds = 3   // scored rounds before which no plan is said to diverge
+	divergeRounds = 3   // least number of scored rounds before divergence is reported
 	surely        = 2   // bands that scores must lie apart
 	numberFactor  = 2   // times the constant's loss of numbers, whose first look is cut and shrunk
 	nearBound     = 0.9 // share of the scale
 )
 
-// diverges compares the loss with the loss of the best constant, which a first look released with noise of its
-// own. A recent mean is off by twice its half width h = sqrt(2 V ln 40) to one side with probability at most
-// exp(-4 ln 40) = 4e-7, and so is the constant's: where the recent points are no worse than the best constant,
-// a round reports divergence with probability at most 8e-7, and 1,000 rounds with 8e-4. Losses are cut at the
-// bound, which makes them smaller, never larger, and the constant's losses too. The last round must be worse as
-// well, by its own band, or the plan has recovered.
+// diverges compares the loss with the loss of the best constant, which a first look released with noise of its own. A
+// recent mean is off by twice its half width h = sqrt(2 V ln 40) to one side with probability at most exp(-4 ln 40) =
+// 4e-7, and so is the constant's: if the recent points are no worse than the best constant, a round reports divergence
+// with probability at most 8e-7, and 1,000 rounds with 8e-4. Losses, the constant's too, are cut at the bound, which
+// makes them smaller, never larger. The last round must be worse as well, by its own band; otherwise the plan has
+// recovered.
 func (t *tally) diverges(card convex.Scorecard, of *practical.Baseline) bool {
 	if of == nil || of.Loss == nil || t.rounds < divergeRounds {
 		return false

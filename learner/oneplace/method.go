@@ -74,17 +74,18 @@ type Method struct {
 	Public   bool   // it adds no noise: for data that need no protection
 	Rows     bool   // it protects single rows alone, and not people
 	Standing Standing
-	// OnRecords reports whether the bound of every plan is on the mean loss of the rows at hand; false: a plan says.
+	// OnRecords reports whether the bound of every plan is on the mean loss of the rows at hand; if false, see the plan.
 	OnRecords bool
 
-	// Least returns the smallest number of people with which the method can run; it says nothing of accuracy.
+	// Least returns the smallest number of people with which the method can run, regardless of accuracy.
 	Least func(Problem) int
-	// PaperLeast is the same with the constants that the paper prints, 0 where there is none. Nil: there never is.
+	// PaperLeast returns the same with the constants printed in the paper, 0 if there is no such number. Nil: there never
+	// is.
 	PaperLeast func(Problem) int
-	// LessNoise returns from how many rows of a person on a release has less noise than that of a baseline, 0: with no
-	// number; compared is false where the two are not compared. Nil: they never are.
+	// LessNoise returns the least number of rows of a person for which a release has less noise than a baseline's, 0 if
+	// there is none. compared is false if the two are not compared. Nil: they never are.
 	LessNoise func(Problem) (from int, compared bool)
-	// Plan calibrates the method. It refuses what the method is not proved for, with the numbers that it wants.
+	// Plan calibrates the method. It refuses problems outside the method's proof; the error states the required numbers.
 	Plan func(Problem) (*Plan, error)
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// Names of the baselines, which are other ways to spend the same budget on the same users.
+// Names of the baselines: other ways to spend the same budget on the same users.
 const (
-	BaselineLocal     = "local"      // nobody is trusted: every user's one message is private by itself
+	BaselineLocal     = "local"      // nobody is trusted: each user sends one message that is private by itself
 	BaselineCentral   = "central"    // a trusted curator, each user in one round
 	BaselineMultiPass = "multi-pass" // a trusted curator who asks everybody in every round
 	BaselinePaper     = "paper"      // this system with the closed-form constants of the paper
@@ -23,20 +23,20 @@ const (
 // maxPasses limits the multi-pass baseline: passes cost a curator nothing but time.
 const maxPasses = 10_000
 
-// A Baseline is another way to spend the same budget, with its risk by the same bounds.
+// A Baseline is another way to spend the same budget, with its risk under the same bounds.
 type Baseline struct {
 	Name      string
 	Mechanism string // what adds the noise
-	Method    string // that the bound is of: the best one for it
+	Method    string // the method of the bound: the best for the mechanism
 	Rounds    uint64
 	Cohort    uint64  // of the first phase
 	NoiseStd  float64 // of one coordinate of the mean of a round of the first phase, in units of the clip norm
 	Risk      float64 // bound on the expected excess risk
-	Err       error   // why there is none
+	Err       error   // why there is no bound
 }
 
 // central is a trusted curator with the analytic Gaussian mechanism, whose sensitivity is 2/m for each of the rounds.
-// In a single round he may randomize each vector by itself where that is better, as it is for large epsilons and small
+// In a single round it randomizes each vector by itself if that is better, as it is for large epsilons and small
 // cohorts.
 type central struct {
 	mu      float64
@@ -57,7 +57,7 @@ func (c central) exact(m, rounds uint64) (noise, accounting.Plan, error) {
 	return c.model(m, rounds), accounting.Plan{}, nil
 }
 
-// local is every user alone.
+// local is the mechanism in which each user randomizes alone.
 type local struct{ perUser float64 }
 
 func (l local) about(uint64) source { return l }
@@ -77,8 +77,8 @@ func localOf(p Problem, mu float64) (local, string, error) {
 	return local{perUser: unit}, "PrivUnitG of every unit alone", err
 }
 
-// baselineProblem returns the problem without the parts that only this system has, and without scores: others
-// do nothing but learn. Units report for themselves.
+// baselineProblem returns the problem without the parts that only this system has, and without scores. Units report for
+// themselves.
 func baselineProblem(p Problem) Problem {
 	p.Validation, p.Silos, p.Units = nil, Silos{}, 0
 	p.Trust, p.HonestFraction, p.Interactive = accounting.Shuffle, accounting.One, true
@@ -86,8 +86,8 @@ func baselineProblem(p Problem) Problem {
 	return p
 }
 
-// Baselines compares with local differential privacy, with a trusted curator and with the paper's constants. Every one
-// takes the best of the methods that apply; the last is of the method named.
+// Baselines returns the baselines: local differential privacy, a trusted curator, and the paper's constants. Each uses
+// the best applicable method, except the last, which uses the named method.
 func (pl *Planner) Baselines(p Problem, method string) ([]Baseline, error) {
 	if err := p.validateRequest(); err != nil {
 		return nil, fmt.Errorf("baselines: %w", err)
@@ -137,7 +137,7 @@ func baseline(p Problem, name, mechanism string, methods []string, from source) 
 			}
 			continue
 		}
-		if !plan.OnRecords && (out.Method == "" || plan.ExcessRisk < out.Risk) { // of the population all
+		if !plan.OnRecords && (out.Method == "" || plan.ExcessRisk < out.Risk) { // only bounds on the population
 			first := plan.Plan.Phases[0]
 			out.Method, out.Rounds, out.Cohort, out.Risk, out.Err = m, manifest.Planned(plan.Plan), first.Cohort,
 				plan.ExcessRisk, nil
@@ -147,8 +147,7 @@ func baseline(p Problem, name, mechanism string, methods []string, from source) 
 	return out
 }
 
-// paper returns the baseline of the method with the paper's constants, which are of trust shuffle and of honest
-// users.
+// paper returns the baseline of the method with the paper's constants, which assume trust shuffle and honest users.
 func (pl *Planner) paper(p Problem, method string) Baseline {
 	out := Baseline{Name: BaselinePaper, Mechanism: "this one with the closed-form constants of Cheu et al.", Method: method}
 	p.Algorithm, p.Profile, p.Trust, p.HonestFraction, p.MaxBits = method, accounting.Paper, accounting.Shuffle,
@@ -172,8 +171,8 @@ func (pl *Planner) paper(p Problem, method string) Baseline {
 }
 
 // PrivUnitError returns the mean squared error, per coordinate of a d-vector, of the best PrivUnitG at a pure epsilon,
-// in units of the squared norm L^2 of the ball that the vectors lie in: what a user who trusts nobody has to add to one
-// message.
+// in units of the squared norm L^2 of the ball that contains the vectors: the error of one message of a user who trusts
+// nobody.
 //
 // PrivUnitG (Asi, Feldman, Talwar, Optimal Algorithms for Mean Estimation under Local Differential Privacy, ICML 2022)
 // sends a Gaussian vector U ~ N(0, I/D) in D dimensions, drawn with probability p from the cap <U, u> >= gamma around

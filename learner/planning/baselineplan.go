@@ -12,8 +12,8 @@ import (
 // centralMechanism names the mechanism of a trusted curator.
 const centralMechanism = "analytic Gaussian mechanism of a curator"
 
-// A BaselinePlan is a plan of the same method for another way to spend the same budget, to be simulated beside the
-// task's own.
+// A BaselinePlan is a plan of the same method for another way to spend the same budget, to simulate beside the task's
+// own plan.
 type BaselinePlan struct {
 	Name      string
 	Mechanism string // what adds the noise
@@ -22,16 +22,16 @@ type BaselinePlan struct {
 	sources []source // of each phase
 }
 
-// NoiseStd returns the standard deviation of one coordinate of the mean of a round of m users, in units of what
-// is reported.
+// NoiseStd returns the standard deviation of one coordinate of the mean of a round of m users, in units of the reported
+// vector.
 func (b BaselinePlan) NoiseStd(phase int, m uint64) float64 {
-	at := manifest.Costliest(b.Plan, phase) // of those who answer several phases, all rounds of these are paid for
+	at := manifest.Costliest(b.Plan, phase) // users who answer several phases pay for all rounds of these
 	return at.Phase.Mechanism.ClipNorm * math.Sqrt(b.sources[phase].model(m, uint64(at.Stint.Rounds)).total())
 }
 
 // BaselinePlan plans a baseline with the method named: BaselineCentral or BaselineLocal with one of the one-pass
-// methods or of the interactive ones, BaselineMultiPass with an interactive one. The cohort of the problem is kept
-// where a curator adds the noise.
+// methods or of the interactive ones, BaselineMultiPass with an interactive one. With a curator it keeps the problem's
+// cohort.
 func (pl *Planner) BaselinePlan(p Problem, name, method string) (BaselinePlan, error) {
 	if err := p.validateRequest(); err != nil {
 		return BaselinePlan{}, fmt.Errorf("baseline %s: %w", name, err)
@@ -81,7 +81,7 @@ func (pl *Planner) BaselinePlan(p Problem, name, method string) (BaselinePlan, e
 	return out, nil
 }
 
-// practicalBaseline returns a practical plan with the noise of others.
+// practicalBaseline returns a practical plan with the noise of a baseline.
 func practicalBaseline(p Problem, name string, mu float64) (BaselinePlan, error) {
 	q := baselineProblem(p)
 	// one message is private by itself, not several

@@ -64,7 +64,7 @@ func PAGDBound(distance, variance, v, beta, mu float64, steps uint64) float64 {
 	return 2*v*distance*distance/(t*(t+1)) + noise
 }
 
-// envelopeGap returns L^2/(2B), by which the Moreau envelope of an L-Lipschitz loss is below it at most.
+// envelopeGap returns L^2/(2B), the largest gap between an L-Lipschitz loss and its Moreau envelope.
 func envelopeGap(lipschitz, smoothing float64) float64 {
 	return lipschitz * lipschitz / (2 * smoothing)
 }
@@ -98,8 +98,8 @@ func restartDistance(risk, ridge float64) float64 { return math.Sqrt(2 * risk / 
 
 // populationBound bounds the expected excess risk on the population of a point whose expected excess risk on the mean
 // loss of some users is gap, where the objective is lambda-strongly convex: L move/lambda for the minimiser of the mean
-// loss, whose gradient a replaced user moves by at most that, 2 L/n of n, and L' sqrt(2 gap/lambda) for the way to it,
-// L' bounding the gradient of loss and ridge together.
+// loss, whose gradient a replaced user changes by at most move (2 L/n for n users), and L' sqrt(2 gap/lambda) for the
+// distance to it, where L' bounds the gradient of loss and ridge together.
 func populationBound(gap, lipschitz, regular, ridge, move float64) float64 {
 	return lipschitz*move/ridge + regular*restartDistance(gap, ridge)
 }

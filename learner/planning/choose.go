@@ -13,12 +13,11 @@ import (
 // enough is the share of the progress from the start to the best plan that a cheaper plan may lack.
 const enough = 0.01
 
-// choose takes one of the plans by the result of a simulation, see measure, and gives the reason in its Why. A
-// cheaper plan, with fewer answers of each user and then fewer rounds, is taken where it lacks no more than a
-// hundredth of the progress; in an interactive task, an interactive plan is taken where it lacks no more than
-// the noise of the seeds. Prox, whose answers cost silos many passes over their rows, is taken only where it is
-// named. Where nothing can be simulated the smallest bound decides. Where no method has a plan, the error joins
-// those of all methods.
+// choose returns the plan with the best simulated result, see measure, and sets its Why. It prefers a cheaper plan
+// (fewer answers of each user, then fewer rounds) that lacks at most a hundredth of the progress, and in an interactive
+// task an interactive plan that lacks at most the noise of the seeds. It never chooses prox, whose answers cost silos
+// many passes over their rows. If nothing can be simulated it returns the plan with the smallest bound. If no method
+// has a plan, the error joins the errors of all methods.
 func (p Problem) choose(all []Alternative) (Proposal, error) {
 	all = slices.DeleteFunc(slices.Clone(all), func(a Alternative) bool { return traitsOf(a.Method).Minimizers })
 	var plans []Proposal
@@ -92,8 +91,8 @@ func (p Problem) choose(all []Alternative) (Proposal, error) {
 	return best, nil
 }
 
-// prefers reports whether the first of two equally good plans is to be taken: in an interactive task an
-// interactive plan comes first, then fewer answers of a user, then fewer rounds.
+// prefers reports whether the first of two equally good plans is better: in an interactive task an interactive plan,
+// then fewer answers of a user, then fewer rounds.
 func prefers(one, other Proposal, interactive bool) bool {
 	again := func(q Proposal) bool { return interactive && traitsOf(q.Plan.Algorithm).Interactive }
 	if again(one) != again(other) {
@@ -116,8 +115,8 @@ func (m measurement) deviation(of measurement) float64 {
 	return math.Sqrt(square / n / (n - 1))
 }
 
-// leastBound returns the plan with the smallest bound, for a reason why it is not measured. Bounds on the
-// population come before those on the users at hand, which are smaller because they promise less.
+// leastBound returns the plan with the smallest bound. reason explains why plans are not simulated. It prefers bounds
+// on the population to bounds on the users at hand, which are smaller because they promise less.
 func leastBound(all []Alternative, reason string) (best Proposal) {
 	for _, a := range all {
 		if a.Err == nil && (best.Plan == nil || best.OnRecords && !a.OnRecords || best.OnRecords == a.OnRecords &&

@@ -8,9 +8,8 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// A Curve predicts the risk of one method for other numbers of users and other epsilons, with the level of noise that
-// the accountant found for one plan. It costs milliseconds a point and is within a few percent of a plan made for the
-// point.
+// A Curve predicts the risk of one method for other numbers of users and other epsilons, with the noise level that the
+// accountant found for one plan. A point takes milliseconds and is within a few percent of a plan for that point.
 type Curve struct {
 	p      Problem
 	method string
@@ -31,7 +30,7 @@ func (pl *Planner) Curve(p Problem, plan Proposal) (Curve, error) {
 		source: func(q Problem) (source, error) { return pl.accountedFor(q) }}, nil
 }
 
-// Curve returns the curve through the baseline, which is not the paper's baseline.
+// Curve returns the curve through a baseline other than the paper's.
 func (y Baseline) Curve(p Problem) (Curve, error) {
 	if y.Err != nil || y.Name == BaselinePaper {
 		return Curve{}, fmt.Errorf("curve: no prediction for the baseline %s", y.Name)
@@ -53,7 +52,7 @@ func (y Baseline) Curve(p Problem) (Curve, error) {
 	}}, nil
 }
 
-// At predicts for a number of users and an epsilon, all else being equal; +Inf where there is no plan.
+// At returns the predicted risk for a number of users and an epsilon, all else being equal; +Inf if there is no plan.
 func (c Curve) At(users uint64, epsilon float64) float64 {
 	q := c.p
 	if q.Users, q.Epsilon = users, epsilon; q.Silos.Count > 0 { // as many, with more or fewer units
@@ -78,8 +77,8 @@ func (c Curve) At(users uint64, epsilon float64) float64 {
 	return plan.ExcessRisk
 }
 
-// UsersNeeded returns the number of users, to a hundredth, from which on the bound is below the risk of the start;
-// false where 2^39 are not enough.
+// UsersNeeded returns the least number of users, to a hundredth, for which the bound is below trivial, the risk of the
+// start. It returns false if 2^39 are not enough.
 func (c Curve) UsersNeeded(trivial float64) (uint64, bool) {
 	const most = 1 << 39
 	enough := func(n uint64) bool { return c.At(n, c.p.Epsilon) < trivial }

@@ -9,14 +9,14 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A draft is a plan in the making: one method, and one source of noise.
+// A draft is an unfinished plan with one method and one source of noise.
 type draft struct {
 	p         Problem
 	method    string
 	t         schedule.Method
 	source    source
 	objective objective
-	distance  float64 // of the start from the optimum, at most
+	distance  float64 // upper bound on the distance of the start from the optimum
 	trivial   float64
 }
 
@@ -53,8 +53,8 @@ func trivialRisk(p Problem, distance, start float64) float64 {
 	return out
 }
 
-// splits are the ratios of the users of a phase to those of the one before that restarts are tried with. The
-// risk at the end comes from the later phases; the first ones only have to come near.
+// splits are the ratios, tried for restarts, of the users of a phase to the users of the phase before. The risk at the
+// end comes from the later phases; the first ones only have to get near the optimum.
 var splits = [...]float64{1, 2, 4}
 
 // plan plans with equal phases, or with growing ones where the model of the noise promises at least a twentieth less
@@ -79,7 +79,7 @@ func (d draft) plan() (Proposal, error) {
 	return d.along(d.split(ratio))
 }
 
-// split returns the users of each phase, in a geometric series; what is over falls to the last.
+// split returns the users of each phase, in a geometric series; the last phase gets the remainder.
 func (d draft) split(ratio float64) []uint64 {
 	out := make([]uint64, restartPhases(d.p.Users))
 	var sum float64
@@ -96,8 +96,8 @@ func (d draft) split(ratio float64) []uint64 {
 }
 
 // along plans the phases one after another, each for what the bound of the one before leaves: a point of expected
-// excess risk r is within sqrt(2r/lambda) of the optimum in the mean. Without a ridge all that is known is that it lies
-// in the set.
+// excess risk r is within sqrt(2r/lambda) of the optimum in the mean. Without a ridge the point is only known to lie in
+// the set.
 func (d draft) along(users []uint64) (Proposal, error) {
 	p := d.p
 	out, err := p.proposal(d.method)
@@ -139,8 +139,8 @@ func (d draft) along(users []uint64) (Proposal, error) {
 	return out, nil
 }
 
-// conclude writes into out the meaning of the risk at the end of the last phase. Methods OnRecords bound it on
-// the mean loss of the users at hand; with a ridge a bound on the population's mean loss follows.
+// conclude sets ExcessRisk and OnRecords of out from the risk at the end of the last phase. Methods OnRecords bound the
+// risk on the mean loss of the users at hand; with a ridge a bound on the population's mean loss follows.
 func (d draft) conclude(out *Proposal, risk float64) {
 	out.ExcessRisk = risk
 	switch {
@@ -153,7 +153,7 @@ func (d draft) conclude(out *Proposal, risk float64) {
 	out.Vacuous = out.ExcessRisk >= out.TrivialRisk
 }
 
-// phase writes a choice down.
+// phase returns the phase and the forecast of a choice.
 func (d draft) phase(s *search, c choice) (*wire.Phase, Forecast) {
 	set := c.setting
 	out := &wire.Phase{Rounds: c.steps, Cohort: c.cohort, Users: c.cohort, Minimum: d.p.Minimum,

@@ -8,8 +8,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// evenLayout returns the layout of even rounds. everybody is the source of the noise of one round of gradients in which
-// everybody answers, once.
+// evenLayout returns the layout of even rounds. everybody is the source of noise for a single round of gradients in
+// which everybody answers.
 func (d *practicalDraft) evenLayout(everybody source, reports uint64) practical.Layout {
 	p := d.p
 	d.how.Even, d.how.Users, d.how.Interactive = true, p.Users, p.Interactive
@@ -21,8 +21,8 @@ func (d *practicalDraft) evenLayout(everybody source, reports uint64) practical.
 	return out
 }
 
-// silos makes the plan of silos in one pass: all rounds, looks too, are of blocks of one size, so that a block is a fixed
-// range of a silo's rows whatever round it joins.
+// silos makes the plan of silos in one pass. All rounds, looks too, use blocks of one size, so that a block is a fixed
+// range of a silo's rows whichever round it joins.
 func (d *practicalDraft) silos() error {
 	s := d.p.Silos
 	// As if the silos of one round had the units of all.
@@ -45,7 +45,7 @@ func (d *practicalDraft) silos() error {
 	return d.blocks(d.gradient(), &wire.Phase{Users: layout.Rounds * s.Reports, Rounds: layout.Rounds}, units)
 }
 
-// blocks adds a phase of reports about blocks of so many units, with the silos of a round as its cohort.
+// blocks adds a phase of reports about blocks of units units, with the silos of a round as its cohort.
 func (d *practicalDraft) blocks(of report, f *wire.Phase, units uint64) error {
 	from, err := d.of(of.dim)
 	if err != nil {
@@ -60,9 +60,9 @@ func (d *practicalDraft) blocks(of report, f *wire.Phase, units uint64) error {
 	return d.add(of, f, privacy, units)
 }
 
-// siloStream makes the plan of silos whose rows never stop coming: a first look, and rounds of gradients for ever, all
-// of blocks of one size, so that a block is a fixed range of a silo's rows whatever round it joins. Cohorts are the
-// silos of a round: the size of blocks, which is in the mechanism, cannot follow the stream.
+// siloStream makes the plan of silos with endless rows: a first look, then endless rounds of gradients, all with blocks
+// of one size, so that a block is a fixed range of a silo's rows whichever round it joins. The cohort is the silos of a
+// round, and the size of blocks, which is part of the mechanism, cannot follow the stream.
 func (d *practicalDraft) siloStream() error {
 	p, s := d.p, d.p.Silos
 	d.how.Even, d.how.Users = true, p.Users
@@ -84,9 +84,8 @@ func (d *practicalDraft) siloStream() error {
 	return d.blocks(d.gradient(), f, layout.Units)
 }
 
-// stint makes the plan of silos, or people, who answer all rounds, looks too: of silos with all their units. All rounds
-// have the mechanism of the longest reports, with which as many reports of that length as there are rounds meet the target
-// together.
+// stint makes the plan of silos (with all their units) or people who answer all rounds, looks too. All rounds have the
+// mechanism of the longest reports, for which one report of that length in each round meets the target.
 func (d *practicalDraft) stint() error {
 	p := d.p
 	spare := min(spareOf(p.Users), p.Users-1)
@@ -105,7 +104,7 @@ func (d *practicalDraft) stint() error {
 	if err != nil {
 		return err
 	}
-	if layout.Rounds == 1 && cohort < users { // one round of a phase takes all of its users that are left
+	if layout.Rounds == 1 && cohort < users { // one round of a phase takes all of its remaining users
 		return fmt.Errorf("rounds: 1 of gradients of %d of %d silos, want at least 2", cohort, users)
 	}
 	rounds := uint64(len(looks)) + layout.Rounds

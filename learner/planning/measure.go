@@ -18,23 +18,23 @@ const (
 	measureSeeds  = 6
 	measureRows   = 2000
 	fewestRows    = 40
-	measureParams = 40     // at most: the noise of all coordinates is spread over so many
+	measureParams = 40     // largest number of simulated parameters, over which the noise of all coordinates is spread
 	measureCost   = 4e6    // rows times parameters times rounds of a method and a seed
 	measureRounds = 30_000 // of a plan that can be simulated
 	classCost     = 600    // parameters that one class of a row counts as, where gradients of several scores are clipped
 )
 
-// A Measurement is the result of simulating a plan on synthetic rows: the objective of its models, one for each
-// seed. Rows and planted models are the same for all plans of a problem.
+// A measurement is the result of simulating a plan on synthetic rows: the objective of its model for each seed. Rows
+// and planted models are the same for all plans of a problem.
 type measurement struct {
 	Objectives []float64
 	Mean       float64
 }
 
-// measure simulates plans of a problem on rows of the task's shape: labels of a planted model, features of the
-// declared norm, half of whose square lies along a direction that all share, and the rest falls like 1/j along
-// the others. Gradients are clipped and exact; rows are sampled as the cohorts are, and privacy noise and
-// rounding are Gaussian with the plans' variance. It returns the objective of the start too.
+// measure simulates plans of a problem on synthetic rows: labels come from a planted model, and features have the
+// declared norm, half of its square along one common direction and the rest falling like 1/j along the others.
+// Gradients are clipped and exact; rows are sampled like cohorts; privacy noise and rounding are Gaussian with the
+// plans' variance. It also returns the objective of the start.
 func (p Problem) measure(plans []Proposal) (out []measurement, start float64, err error) {
 	if p.loss == nil {
 		return nil, 0, fmt.Errorf("the loss is not known")
@@ -91,7 +91,7 @@ func (p Problem) newTrialRows(seed, rounds uint64) (*trialRows, error) {
 		cost += float64(classCost * each)
 	}
 	n := int(min(max(measureCost/cost/float64(rounds), fewestRows), measureRows))
-	// Rows whose mean is as curved as half of a single one would be too much for a declared smoothness of less.
+	// The mean over rows has half of a row's curvature, so rows are shortened if a smaller smoothness is declared.
 	t.norm = p.norm
 	if !math.IsInf(p.Smoothness, 1) {
 		t.norm *= math.Sqrt(min(1, 2*p.meanSmoothness()/p.Smoothness))
@@ -110,7 +110,7 @@ func (p Problem) newTrialRows(seed, rounds uint64) (*trialRows, error) {
 		x[0] = t.norm / math.Sqrt2
 		t.rows = append(t.rows, convex.Example{Value: append([]float64(nil), x...)})
 	}
-	// A planted model of scores of root mean square 2, if the set has it.
+	// The planted model has scores of root mean square 2, if the set contains it.
 	truth := make([]float64, t.params)
 	for i := range truth {
 		truth[i] = r.NormFloat64()
@@ -132,7 +132,7 @@ func (p Problem) newTrialRows(seed, rounds uint64) (*trialRows, error) {
 	return t, nil
 }
 
-// scores writes the scores of a row, one a class or one.
+// scores writes the scores of a row: one for each class, or one.
 func (t *trialRows) scores(dst, theta []float64, e convex.Example) []float64 {
 	features := len(e.Value)
 	for k := range dst {

@@ -11,23 +11,23 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// AtMinimum bounds the expected excess risk of a plan of the problem, with its constants, where every round is released
-// with the fewest reports that it may be released with, of a random part of those who would answer: ExcessRisk is for
-// rounds in which every report comes. It returns false for plans without such a bound: practical ones, those without an
-// end, and those of minimisers.
+// AtMinimum bounds the expected excess risk of a plan of the problem, with its constants, if every round is released
+// with its least number of reports, from a random part of those who would answer. ExcessRisk assumes that every report
+// comes. AtMinimum returns false for plans without such a bound: practical ones, those without an end, and plans of
+// minimisers.
 //
-// All bounds grow with the variance of a round's estimate, and on the population are affine in it. Where a report hides by
-// itself that variance is one number plus another times 1/M_r, M_r the reports of round r, so that only the mean of 1/M_r
-// counts (Lowy, Razaviyayn, ICLR 2023, Section 2): what comes in between is in between.
+// All bounds grow with the variance of a round's estimate, and on the population are affine in it. Under trust local
+// that variance is a constant plus another times 1/M_r, where M_r is the number of reports of round r, so that only the
+// mean of 1/M_r counts (Lowy, Razaviyayn, ICLR 2023, Section 2).
 func (p Problem) AtMinimum(plan Proposal) (risk float64, ok bool) {
 	return p.with(plan, func(f *wire.Phase) turnout { return turnout{f.Minimum: 1} })
 }
 
-// Present is AtMinimum where each report of a round comes with the same probability, whether others do or not and
-// whatever was learned before. A round in which fewer come than it may be released with waits for that many.
+// Present works like AtMinimum, but each report of a round comes with probability share, independently of the others
+// and of earlier rounds. A round with fewer reports than its minimum waits for that many.
 //
-// M_r is then random, and a round's variance the mean over it: 1/M of the bounds is the mean of 1/M_r. The second result
-// is that M, of the first phase.
+// M_r is then random, and a round's variance is the mean over it: the bounds hold with 1/M the mean of 1/M_r. The
+// second result is this M for the first phase.
 func (p Problem) Present(plan Proposal, share float64) (risk, reports float64, ok bool) {
 	if !(share > 0 && share <= 1) || len(plan.Plan.GetPhases()) == 0 {
 		return 0, 0, false
@@ -44,9 +44,8 @@ func (p Problem) Present(plan Proposal, share float64) (risk, reports float64, o
 // A turnout holds the probability of each number of reports of a round.
 type turnout map[uint64]float64
 
-// turnoutOf returns that of so many reports, each of which comes with a probability, independently; at least the
-// fewest are waited for. Numbers of no probability to speak of, 1e-18, are taken for the fewest, which have the largest
-// variance.
+// turnoutOf returns the turnout if each of all reports comes with probability share, independently, and the round waits
+// for fewest. Numbers of reports with a probability below 1e-18 are counted as fewest, which has the largest variance.
 func turnoutOf(fewest, all uint64, share float64) turnout {
 	if share == 1 {
 		return turnout{all: 1}
@@ -65,7 +64,7 @@ func turnoutOf(fewest, all uint64, share float64) turnout {
 	return out
 }
 
-// with is AtMinimum for any numbers of reports in each round of a phase, at most the planned ones.
+// with returns the bound of AtMinimum for the given turnout of each phase, with at most the planned reports.
 func (p Problem) with(plan Proposal, reports func(*wire.Phase) turnout) (risk float64, ok bool) {
 	if p.Practical != nil || p.Continuous != "" || traitsOf(plan.Plan.Algorithm).Minimizers {
 		return 0, false
@@ -85,7 +84,7 @@ func (p Problem) with(plan Proposal, reports func(*wire.Phase) turnout) (risk fl
 		if p.Ridge > 0 {
 			s.distance = min(reach, restartDistance(prior, p.Ridge))
 		}
-		at := s.missing(f, of, fewest) // units, and whether they are drawn, of the worst
+		at := s.missing(f, of, fewest) // the worst case, for its units and whether they are drawn
 		at.variance, at.rounding = 0, 0
 		for _, m := range slices.Sorted(maps.Keys(come)) {
 			one := s.missing(f, of, m)
@@ -105,7 +104,7 @@ func (s *search) missing(f *wire.Phase, of Forecast, m uint64) situation {
 	less := float64(f.Cohort) / float64(m)
 	n := noise{privacy: of.Privacy.NoiseStd * of.Privacy.NoiseStd * less, rounding: of.Privacy.RoundingStd *
 		of.Privacy.RoundingStd * less}
-	if !s.p.local() { // who comes, or the stage, adds noise for those who do not: no more than was planned for all
+	if !s.p.local() { // those present, or the stage, add noise for the missing, at most the planned noise of all
 		n.privacy *= less
 	}
 	if s.p.Silos.Count > 0 {
@@ -113,7 +112,7 @@ func (s *search) missing(f *wire.Phase, of Forecast, m uint64) situation {
 	}
 	units := m
 	if s.t.Interactive && s.p.Silos.Count == 0 {
-		units = f.Cohort // the mean loss is of all who answer; those who are there are drawn, one unit each
+		units = f.Cohort // the mean loss is over all who would answer; those present are a sample, one unit each
 	}
 	out := s.situation(units, of.units(), f.Rounds, n)
 	if s.t.Interactive && s.p.Silos.Count == 0 && m < f.Cohort {
@@ -123,7 +122,7 @@ func (s *search) missing(f *wire.Phase, of Forecast, m uint64) situation {
 	return out
 }
 
-// kept returns the bound of a phase with the constants that it has; +Inf where the bound's proof wants others.
+// kept returns the bound of a phase with its planned constants; +Inf if the bound's proof needs others.
 func (o objective) kept(t schedule.Method, s situation, f *wire.Phase) (risk float64) {
 	defer func() {
 		if f.Smoothing > 0 {
@@ -160,15 +159,15 @@ func (o objective) kept(t schedule.Method, s situation, f *wire.Phase) (risk flo
 	return PSGDBound(s.distance, l*l+s.variance, eta, s.steps)
 }
 
-// A SiloBound is the bound of the method's best plan for a number of silos in a round. Unknown is the bound where
-// nothing is known of how far silos differ, which Silos.Spread says; both are +Inf where there is no plan.
+// A SiloBound is the bound of the method's best plan for a number of silos in a round. Unknown is the bound without
+// Silos.Spread, the declared bound on how far silos differ. Both are +Inf if there is no plan.
 type SiloBound struct {
 	Reports        uint64
 	Bound, Unknown float64
 }
 
-// BySilos plans the method for M = N, N/2, N/4, ..., 1 of the N silos in a round, and for the problem's own M. It is
-// empty where a report does not hide by itself: there the honest share depends on M.
+// BySilos returns the method's bounds for M = N, N/2, N/4, ..., 1 of the N silos in a round, and for the problem's own
+// M. It is empty unless the trust is local: under other trusts the honest share depends on M.
 func (pl *Planner) BySilos(p Problem, of Proposal) (out []SiloBound) {
 	if !p.local() || p.Silos.Count == 0 || p.Practical != nil {
 		return nil
@@ -194,10 +193,10 @@ func (pl *Planner) BySilos(p Problem, of Proposal) (out []SiloBound) {
 	return out
 }
 
-// FewerReports looks for a number of silos of a round, below the problem's, with which the method's bound is at least a
-// hundredth smaller: noise of a mean of fewer reports is larger, and in one pass each is about more records. It returns
-// that number with its bound, or false where there is none. Trust local alone is looked at, where a report's guarantee
-// rests on no other.
+// FewerReports searches for a smaller number of silos in a round for which the method's bound is at least a hundredth
+// smaller: the mean of fewer reports has more noise, but in one pass each report is about more records. It returns that
+// number with its bound, or false if there is none. It searches only under trust local, where a report's guarantee does
+// not depend on others.
 func (pl *Planner) FewerReports(p Problem, of Proposal) (reports uint64, risk float64, ok bool) {
 	if !p.local() || p.Silos.Count == 0 || p.Practical != nil {
 		return 0, 0, false

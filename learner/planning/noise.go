@@ -2,8 +2,8 @@ package planning
 
 import "github.com/panlearn/panlearn/randomizer/accounting"
 
-// noise is the mean squared error that privacy puts into one coordinate of the mean of a round, in units of the squared
-// norm that is encoded.
+// noise is the mean squared error of one coordinate of a round's mean that privacy causes, in units of the squared
+// encoded norm.
 type noise struct {
 	privacy  float64 // the noise itself
 	rounding float64 // stochastic rounding
@@ -11,13 +11,13 @@ type noise struct {
 
 func (n noise) total() float64 { return n.privacy + n.rounding }
 
-// A source computes the noise of a round of m users, each of whom answers so many rounds.
+// A source computes the noise of a round of m users, each of whom answers rounds rounds.
 type source interface {
-	// model is smooth in m and costs nothing.
+	// model returns an approximation that is smooth in m and fast.
 	model(m, rounds uint64) noise
-	// exact returns the noise and the calibration that will be run. It may take a second.
+	// exact returns the noise and the calibration of the actual mechanism. It may take a second.
 	exact(m, rounds uint64) (noise, accounting.Plan, error)
-	// about is the same for reports about that many units each.
+	// about returns the source for reports about that many units each.
 	about(units uint64) source
 }
 
@@ -28,13 +28,13 @@ type accounted struct {
 	mu      float64 // analytic Gaussian multiplier of the target
 }
 
-// model returns the accountant's usual plan without its integers: 5% above the noise of the analytic Gaussian
-// mechanism with sensitivity 2/(m K), times the shares of noise that the trust needs more than once. Rounds of
-// the same users divide mu^2 among them. Rounding is about the 5%.
+// model returns the accountant's usual plan without its integers: 5% above the noise of the analytic Gaussian mechanism
+// with sensitivity 2/(m K), times the number of copies of the noise that the trust requires. Rounds of the same users
+// divide mu^2 among them. Rounding is about the 5%.
 func (a accounted) model(m, rounds uint64) noise {
 	var copies float64
 	if a.problem.local() {
-		copies = float64(m) // each relies on its own noise alone
+		copies = float64(m) // each report relies on its own noise alone
 	} else if a.problem.Trust.HasReportNoise() {
 		copies += 1 / a.problem.HonestFraction.Float()
 	}
@@ -56,7 +56,7 @@ func (a accounted) about(units uint64) source {
 	return a
 }
 
-// scaled is a source's model with its level corrected, taken for exact.
+// scaled treats a source's model with a corrected level as exact.
 type scaled struct {
 	source
 	factor float64

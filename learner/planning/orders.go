@@ -6,20 +6,20 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// An Order holds what a theorem says of the excess risk, with every universal constant 1 and logarithms left out. It
-// proves nothing about a number of users: it is a line to see slopes by.
+// An Order is a theorem's rate for the excess risk, with every universal constant 1 and without logarithms. It proves
+// nothing about a number of users; it shows slopes.
 type Order struct {
-	Name    string  `json:"name"`    // what it is of
-	Theorem string  `json:"theorem"` // and whose
+	Name    string  `json:"name"`    // the kind of risk
+	Theorem string  `json:"theorem"` // with its authors
 	Formula string  `json:"formula"`
 	Lower   bool    `json:"lower"` // no algorithm of its kind has a smaller order
 	Value   float64 `json:"value"`
 }
 
 // Orders returns the rates of the theorems for the problem's kind of loss, and the lower bounds that are known for its
-// kind of trust: of Cheu, Joseph, Mao and Peng (ICLR 2022), Table 1, where users report, and of Lowy and Razaviyayn (ICLR
-// 2023), Theorems 2.1, 2.2 and 3.1, of silos that trust nobody. Nil where no set bounds the optimum, or the trust is one
-// that neither paper is about.
+// kind of trust: for users, from Cheu, Joseph, Mao and Peng (ICLR 2022), Table 1; for silos that trust nobody, from
+// Lowy and Razaviyayn (ICLR 2023), Theorems 2.1, 2.2 and 3.1. It returns nil if no set bounds the optimum, or if
+// neither paper treats the trust.
 func (p Problem) Orders() []Order {
 	set, err := p.Set.New(p.Dim)
 	if err != nil || p.Practical != nil || math.IsInf(set.Radius(), 1) {
@@ -39,11 +39,11 @@ func (p Problem) Orders() []Order {
 	return nil
 }
 
-// orders have the quantities of the formulas: n units in all, of as many silos.
+// orders holds the quantities of the formulas: n units in all, in silos silos.
 type orders struct{ l, distance, n, d, epsilon, beta, mu, silos float64 }
 
 func (o orders) ofUsers() []Order {
-	private := math.Sqrt(o.d) / (o.epsilon * o.n) // what privacy costs of a curator
+	private := math.Sqrt(o.d) / (o.epsilon * o.n) // cost of privacy with a curator
 	if o.mu > 0 {
 		scale, sampling := o.l*o.l/o.mu, 1/o.n
 		return o.add("smooth, one round a user", "Theorem 4.8", "L^2/(mu n) + d beta^(1/2) L^2/(mu^(3/2) (eps n)^2)",
@@ -106,7 +106,7 @@ func (o orders) order(name, theorem, formula string, value float64) Order {
 	return Order{Name: name, Theorem: theorem, Formula: formula, Value: value}
 }
 
-// add returns the others, after the order of smooth losses where the loss is one.
+// add returns the others, preceded by the order of smooth losses if the loss is smooth.
 func (o orders) add(name, theorem, formula string, value float64, smooth bool, others ...Order) []Order {
 	if !smooth {
 		return others

@@ -1,6 +1,6 @@
 // Package planning makes plans: which method, in how many phases and rounds, with which cohorts, randomizer and
-// constants, at the privacy that a task asks for. A Problem is what a plan is made for, and decides which of two kinds
-// it is:
+// constants, at the privacy that a task declares. A Problem describes the task, and whether the plan is of one of two
+// kinds:
 //
 //   - A practical plan, the default of task files, is laid out by package learner/practical and has no risk bound:
 //     practical.go, evenrounds.go.
@@ -24,19 +24,19 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A Planner makes plans, and keeps what the accountant was asked on the way: plans of similar problems ask much the
-// same. It is not safe for concurrent use.
+// A Planner makes plans and caches the accountant's answers, which plans of similar problems share. It is not safe for
+// concurrent use.
 type Planner struct {
 	accountant *accounting.Accountant
 	known      map[accounting.Request]accounting.Plan
 }
 
-// NewPlanner returns a planner that knows nothing yet.
+// NewPlanner returns a planner with an empty cache.
 func NewPlanner() *Planner {
 	return &Planner{accountant: accounting.NewAccountant(), known: make(map[accounting.Request]accounting.Plan)}
 }
 
-// MakePlan plans with a planner of its own, see Planner.Plan.
+// MakePlan plans with a new planner, see Planner.Plan.
 func MakePlan(p Problem) (Proposal, error) { return NewPlanner().Plan(p) }
 
 // An Alternative is the plan that one method would make for a problem.
@@ -48,8 +48,8 @@ type Alternative struct {
 
 // Plan chooses phases, rounds, cohorts, randomizers and the method's constants: by Problem.Practical where it is set,
 // else by minimising the method's risk bound over the number of rounds, with the accountant's real noise for the final
-// choice; schedule.Auto chooses among methods by simulation. It takes up to a few seconds. The error names the field,
-// or tells why the method does not apply or that no cohort meets the privacy target.
+// choice; schedule.Auto chooses among methods by simulation. It takes up to a few seconds. The error names an invalid
+// field, or explains why the method does not apply or that no cohort meets the privacy target.
 func (pl *Planner) Plan(p Problem) (Proposal, error) {
 	if err := p.validateRequest(); err != nil {
 		return Proposal{}, fmt.Errorf("plan: %w", err)
@@ -97,7 +97,7 @@ func (pl *Planner) Alternatives(p Problem) ([]Alternative, error) {
 	return out, nil
 }
 
-// validateRequest refuses a problem that no method can be planned for.
+// validateRequest refuses a problem for which no method can be planned.
 func (p Problem) validateRequest() error {
 	if err := p.validate(); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (pl *Planner) accountedFor(p Problem) (accounted, error) {
 	return accounted{planner: pl, problem: p, mu: mu}, err
 }
 
-// calibrate asks the accountant once.
+// calibrate returns the accountant's plan for a request, from the cache if possible.
 func (pl *Planner) calibrate(r accounting.Request) (accounting.Plan, error) {
 	if plan, ok := pl.known[r]; ok {
 		return plan, nil
@@ -146,5 +146,5 @@ func (pl *Planner) calibrate(r accounting.Request) (accounting.Plan, error) {
 	return plan, err
 }
 
-// Accountant returns the accountant behind the planner, with all that it has computed.
+// Accountant returns the planner's accountant, with its computed results.
 func (pl *Planner) Accountant() *accounting.Accountant { return pl.accountant }

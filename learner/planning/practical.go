@@ -27,7 +27,7 @@ func (pl *Planner) practical(p Problem) (Proposal, error) {
 	return out, pl.charge(&out, p)
 }
 
-// A practicalDraft is a practical plan that is being made.
+// A practicalDraft is an unfinished practical plan.
 type practicalDraft struct {
 	p         Problem
 	how       practical.Problem
@@ -44,11 +44,11 @@ type report struct {
 	scores    int // coordinates of dim
 }
 
-// practicalPlan makes the plan with the noise of a source. The errors are the source's, or tell which part does
-// not fit into the users.
+// practicalPlan makes the plan with the noise of a source. It returns the source's errors, or an error that names the
+// part for which there are too few users.
 func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 	d := practicalDraft{p: p, how: *p.Practical, of: of}
-	if d.how.Radius = p.Radius; p.MaxRounds > 0 { // which is declared, and comes before the few rounds from a start
+	if d.how.Radius = p.Radius; p.MaxRounds > 0 { // a declared limit takes precedence over the few rounds from a start
 		d.how.Start = nil
 	}
 	silos := p.Silos.Count > 0
@@ -79,7 +79,7 @@ func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 	return d.out, err
 }
 
-// layOut writes what a layout is made of, and its unit, into the plan.
+// layOut writes the layout's parameters and its unit into the plan.
 func (d *practicalDraft) layOut(l practical.Layout) {
 	d.out.ExcessRisk, d.out.TrivialRisk, d.out.Plan.Clips = math.Inf(1), math.Inf(1), true
 	d.out.Plan.Practical = manifest.WirePractical(&d.how)
@@ -100,7 +100,7 @@ func (d *practicalDraft) gradient() report {
 	return report{wire.Statistic_STATISTIC_GRADIENT, d.p.encodedDim(), d.p.encodedNorm(), d.p.scores()}
 }
 
-// add adds a phase of reports about so many units each.
+// add adds a phase of reports about units units each.
 func (d *practicalDraft) add(of report, f *wire.Phase, privacy accounting.Plan, units uint64) error {
 	f.Statistic = of.statistic
 	cost := Forecast{Privacy: privacy}
@@ -166,9 +166,8 @@ func (d *practicalDraft) users() error {
 	return nil
 }
 
-// adaptive returns the phase of gradients of a task without an end. Its one mechanism is planned for as many
-// users as the largest round has, or for more where reports carry noise: they are as long, and carry less of
-// it.
+// adaptive returns the phase of gradients of a task without an end. Its one mechanism is planned for the users of the
+// largest round, or for more if reports carry noise: reports of the same length then carry less.
 func (d *practicalDraft) adaptive(l practical.Layout, left uint64) *wire.Phase {
 	p := d.p
 	base, top := l.Base, l.Top
@@ -178,7 +177,7 @@ func (d *practicalDraft) adaptive(l practical.Layout, left uint64) *wire.Phase {
 	if p.Minimum > 0 {
 		base, top = p.Minimum, max(top, p.Minimum)
 	}
-	if base == top && p.Minimum == 0 { // else a round that lacks one user would wait for ever
+	if base == top && p.Minimum == 0 { // otherwise a round that lacks one user would never close
 		base = p.minimum(top)
 	}
 	planned := top
@@ -192,10 +191,10 @@ func (d *practicalDraft) adaptive(l practical.Layout, left uint64) *wire.Phase {
 // of missing users.
 const noisyCohort = 4_000
 
-// rounds spreads the users that the looks left over the rounds of gradients, except a share to spare,
-// in phases with a mechanism each. Cohorts grow as the root of the round's number, so that the last gradients,
-// which count most, have the least noise. They do not grow where the same users answer all rounds, or where the
-// task sets the cohort, which comes before a share to spare. A minimum or a limit on rounds is kept.
+// rounds spreads the users that the looks left over the rounds of gradients, except a share to spare, in phases with a
+// mechanism each. Cohorts grow as the root of the round's number, so that the last gradients, which count most, have
+// the least noise. They do not grow if the same users answer all rounds or the task sets the cohort, which takes
+// precedence over a share to spare. A minimum or a limit on rounds is kept.
 func (d *practicalDraft) rounds(rounds, left uint64) ([]*wire.Phase, error) {
 	p := d.p
 	if p.MaxRounds > 0 {

@@ -21,11 +21,12 @@ type Problem struct {
 	Algorithm string // one of schedule.Names, or schedule.Auto; "" means DefaultMethod
 
 	ClipNorm float64 // L, to which a device clips its gradient
-	// that theta stays in; its radius bounds the distance D0 of the start from the optimum
+	// Set is the constraint set of theta; its radius bounds the distance D0 of the start from the optimum.
 	Set   convex.SetDeclaration
 	Ridge float64 // lambda of the term (lambda/2)||theta||^2 of the objective; 0 for none
 	LossFacts
-	// Start is a point of Set that learning begins with, nil: the set's own start; and the SHA-256 of what it was made of.
+	// Start is the point of Set at which learning begins, nil for the set's own start; StartHash is the SHA-256 of its
+	// source.
 	Start     []float64
 	StartHash []byte
 
@@ -33,7 +34,7 @@ type Problem struct {
 	// charges for them; nil: no scores.
 	Validation *convex.Scorecard
 
-	// Practical asks for a practical plan, and is what its frame and steps are made of; nil asks for a proved one.
+	// Practical holds the input of a practical plan's frame and steps; nil selects a proved plan.
 	Practical *practical.Problem
 
 	Epsilon, Delta float64
@@ -45,7 +46,7 @@ type Problem struct {
 
 	// Units is K, the units of every report; 0 means 1. Methods of silos set it themselves.
 	Units uint64
-	Silos Silos // who reports, where not everybody does for himself
+	Silos Silos // the organisations that report; the zero value: units report for themselves
 	// ByUser reports whether a unit is a person. Radius is the norm to which the mean over a unit's rows is
 	// clipped, as a share of ClipNorm; 0: 1.
 	ByUser bool
@@ -53,10 +54,10 @@ type Problem struct {
 
 	Rounds
 
-	minimizer bool // reports are of minimisers: set by methods that have them
+	minimizer bool // reports are minimisers; set by methods that use them
 }
 
-// LossFacts hold the constants of a loss on features and labels within bounds: see ForLoss.
+// LossFacts holds the constants of a loss on features and labels within bounds, see ForLoss.
 type LossFacts struct {
 	Smoothness float64 // beta of the loss of one example, +Inf if there is none
 	// MeanSmoothness bounds the smoothness of the mean loss over the population, as docs/reference/bounds.md
@@ -66,24 +67,24 @@ type LossFacts struct {
 	Lipschitz      float64 // of the loss, +Inf if there is none
 	StartRisk      float64 // upper bound on the loss at theta = 0; 0 means unknown
 
-	// What ForLoss was told, which simulations of the task's shape need.
+	// The arguments of ForLoss, for simulations of the task's shape.
 	loss   convex.Loss
 	norm   float64
 	labels []float64
 }
 
-// Rounds hold what is declared of the rounds; the planner chooses the rest.
+// Rounds holds the declared properties of rounds; the planner chooses the rest.
 type Rounds struct {
 	Cohort      uint64 // m, users of one round; 0 means planned
 	Minimum     uint64 // users without whom a round is not released; 0 means nine tenths of the cohort
 	MaxRounds   uint64 // 0 means no limit
 	FirstCohort uint64 // of a practical plan: users who report moments; 0 means planned
-	Interactive bool   // the same users may be asked in several rounds, which the pgd methods do
+	Interactive bool   // the same users may be asked in several rounds, as the pgd methods do
 	Prox        Prox   // constants of the method prox that are not to be planned
 	Continuous  string // one of schedule.Continuous: Users is the horizon of a run that goes on after it
 }
 
-// minimum returns the smallest cohort that is released of one that is planned.
+// minimum returns the least number of users with which a round of the planned cohort is released.
 func (r Rounds) minimum(cohort uint64) uint64 {
 	if r.Minimum > 0 {
 		return r.Minimum
@@ -183,7 +184,7 @@ func (p Problem) encodedNorm() float64 {
 	return p.Validation.Joined(p.unitNorm())
 }
 
-// encodedDim returns the number of coordinates that are reported: the gradient's and the scores'.
+// encodedDim returns the number of reported coordinates: the gradient's and the scores'.
 func (p Problem) encodedDim() int { return p.Dim + p.scores() }
 
 func (p Problem) scores() int {
@@ -193,15 +194,14 @@ func (p Problem) scores() int {
 	return p.Validation.Dim()
 }
 
-// request asks the accountant for a cohort of m reports of Units each that takes part in that many rounds.
+// request returns the accountant's request for a cohort of m reports of Units each that takes part in rounds rounds.
 func (p Problem) request(m, rounds uint64) accounting.Request {
 	return accounting.Request{Users: m, Dim: p.encodedDim(), Epsilon: p.Epsilon, Delta: p.Delta, Trust: p.Trust,
 		HonestFraction: p.HonestFraction, Rounds: int(rounds), Units: p.Units, Minimizer: p.minimizer, MaxBits: p.MaxBits,
 		Coin: p.Coin, Profile: p.Profile}
 }
 
-// Applies returns an error that tells why a method has no plan for the problem; nil where it has one. See
-// schedule.Case.
+// Applies returns an error that explains why a method has no plan for the problem, or nil. See schedule.Case.
 func (p Problem) Applies(method string) error { return p.conditions().Validate(method) }
 
 // DefaultMethod returns the method that "" means, see schedule.Case.

@@ -14,27 +14,27 @@ import (
 
 // A Proposal is a plan with its bounds and its calibration. A run needs the plan alone.
 type Proposal struct {
-	// Plan lacks what is not planning's: the deadline, and the size of bundles. Where a phase is not Runnable its
-	// mechanism has a dimension and a norm, and no randomizer.
+	// Plan lacks the deadline and the size of bundles, which are not planned. A phase that is not Runnable has a mechanism
+	// with a dimension and a norm, and without a randomizer.
 	Plan      *wire.Plan
 	Forecasts []Forecast // one for each of Plan.Phases
 
-	// ExcessRisk bounds the expected excess risk on the population. Where Plan.Clips holds it refers to the convex
-	// surrogate whose gradient the clipped one is (the loss's derivative cut off): decisions survive, probabilities do
-	// not.
+	// ExcessRisk bounds the expected excess risk on the population. If Plan.Clips holds, it refers to the convex surrogate
+	// whose gradient is the clipped gradient (the loss with its derivative cut off), which keeps decisions but not
+	// probabilities.
 	ExcessRisk float64
-	// OnRecords reports whether ExcessRisk bounds the mean loss of the users at hand instead of the
-	// population's, as of a schedule.Method with OnRecords and without a ridge.
+	// OnRecords reports whether ExcessRisk bounds the mean loss of the users at hand instead of the population's, as for a
+	// schedule.Method with OnRecords and without a ridge.
 	OnRecords bool
 	// TrivialRisk bounds the excess risk of the start, and Vacuous reports whether the prediction is no better.
 	TrivialRisk float64
 	Vacuous     bool
-	// Why is the reason for the method where schedule.Auto, or a problem without a method, led to it: a sentence with the
-	// bounds compared. "" where the problem names the method.
+	// Why is a sentence with the reason for an automatically chosen method and the bounds compared; "" if the problem
+	// names the method.
 	Why string
 
-	// what the window of trust local leaves a silo for noise of its own, over the planned standard deviation; 0 stands for
-	// 1
+	// spare is the ratio of the largest noise for which the window of trust local has room to the planned standard
+	// deviation; 0 means 1.
 	spare float64
 }
 
@@ -60,14 +60,15 @@ func (p Problem) proposal(algorithm string) (Proposal, error) {
 type Forecast struct {
 	Distance       float64 // D, bound on the distance from the phase's start to the optimum
 	OracleVariance float64 // V of a planned round
-	// beta of the objective that the constants are made for, the ridge included; 0 where they need none
+	// Smoothness is beta of the objective, the ridge included; 0 if the constants do not depend on it.
 	Smoothness float64
-	// bound on the expected excess risk at the phase's end; of a method OnRecords on the mean loss of the users at hand
+	// Risk bounds the expected excess risk at the phase's end; for a method OnRecords, on the mean loss of the users at
+	// hand.
 	Risk float64
-	// Privacy is the calibration for one planned cohort, which is what a user pays for the whole phase; for all phases of
-	// a stint he pays Proposal.Stints. It is zero where others than this system add the noise.
+	// Privacy is the calibration for one planned cohort: the cost to a user for the whole phase. For the cost of all
+	// phases of a stint see Proposal.Stints. It is zero for a baseline's noise.
 	Privacy accounting.Plan
-	Units   uint64 // K of a report; 0 stands for 1
+	Units   uint64 // K of a report; 0 means 1
 }
 
 // First returns the forecast of the first phase of gradients, see manifest.Gradients.
@@ -111,10 +112,10 @@ func (p Proposal) Runnable() error {
 	return nil
 }
 
-// Sent adds up the cost of the reports of the user who sends most of them, a silo where there are silos; cost
-// returns the cost of one report of a phase.
+// Sent returns the total cost of the reports of the user, or silo, that sends most of them. cost returns the cost of
+// one report of a phase.
 func (p *Proposal) Sent(cost func(accounting.Plan) uint64) (most uint64) {
-	var all uint64 // of a stint; of a silo that has blocks in many rounds, of all phases
+	var all uint64 // of a stint; for a silo with blocks in many rounds, of all phases
 	blocks := p.Plan.Silos > 0 && manifest.RoundsPerUser(p.Plan) == 1
 	for i, f := range p.Plan.Phases {
 		reports := uint64(f.RoundsPerUser)
@@ -142,7 +143,7 @@ func (p *Proposal) add(at int, f *wire.Phase, of Forecast, dim int, norm float64
 	return nil
 }
 
-// continuous is the word on the wire for each way to go on.
+// continuous maps the ways to go on to their values on the wire.
 var continuous = map[string]wire.Continuous{
 	"":                wire.Continuous_CONTINUOUS_NO,
 	schedule.Constant: wire.Continuous_CONTINUOUS_CONSTANT,
@@ -151,7 +152,7 @@ var continuous = map[string]wire.Continuous{
 	schedule.Adaptive: wire.Continuous_CONTINUOUS_ADAPTIVE,
 }
 
-// mechanism returns the randomizer of a calibration; without levels where there is none that can run.
+// mechanism returns the randomizer of a calibration, without levels if the calibration cannot be run.
 func mechanism(dim int, norm float64, scores int, units uint64, window uint32, of accounting.Plan) (*wire.Mechanism,
 	error) {
 	p := randomizer.Params{Dim: dim, ClipNorm: norm, Units: units, Minimizer: of.Minimizer}

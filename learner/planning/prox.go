@@ -13,14 +13,14 @@ import (
 // hundreds of passes over its rows.
 const defaultProxRounds = 12
 
-// Prox are constants of the method prox, where a plan is not to choose them.
+// Prox holds declared constants of the method prox; the planner chooses those that are 0.
 type Prox struct {
 	Weight float64 // lambda; 0: planned
 	Steps  uint64  // of gradient descent for an answer; 0: planned
 }
 
-// walk is the length that the noise of all rounds adds up to at the planned weight, as a share of the distance:
-// chosen on a9a's training rows, see docs/reference/bounds.md.
+// walk is the norm of the summed noise of all rounds at the planned weight, as a share of the distance. It was chosen
+// on a9a's training rows, see docs/reference/bounds.md.
 const walk = 1. / 3
 
 func (p Prox) validate() error {
@@ -33,8 +33,8 @@ func (p Prox) validate() error {
 	return nil
 }
 
-// proxBound returns the bound for that many rounds, with the noise of one. Of silos whose spread is not
-// declared it allows for any, alike as if all rows had been dealt to them at random.
+// proxBound returns the bound for a number of rounds with the noise of one. If the silos' spread is not declared, it
+// allows for any spread, or with alike for the spread of rows dealt to silos at random.
 func (d draft) proxBound(rounds, units uint64, n noise, alike bool) proxBound {
 	o := d.p.Silos
 	b := proxBound{rounds: rounds, average: method.ProxAverage(rounds), reports: o.Reports, units: units,
@@ -51,8 +51,8 @@ func (d draft) proxBound(rounds, units uint64, n noise, alike bool) proxBound {
 	return b
 }
 
-// weight returns lambda: the declared one; else the one at which the noise of all rounds adds up to a share of
-// the distance, with a bound of at most twice the smallest of silos that are alike.
+// weight returns lambda: the declared one, else the one at which the noise of all rounds adds up to a share of the
+// distance, with a bound of at most twice the smallest for silos that are alike.
 func (d draft) weight(b proxBound) float64 {
 	if d.p.Prox.Weight > 0 {
 		return d.p.Prox.Weight

@@ -16,8 +16,7 @@ type proxBound struct {
 	// spread bounds the root mean square distance of the silos' mean gradients from the mean over all silos, at
 	// any one point; 0 for silos that are alike.
 	spread float64
-	// noise is E||e||^2 of a round's answer, in units of 1/lambda^2, and rounding the part of it that stochastic rounding
-	// makes.
+	// noise is E||e||^2 of a round's answer, in units of 1/lambda^2, and rounding the part of it from stochastic rounding.
 	noise, rounding float64
 }
 
@@ -47,8 +46,8 @@ func (b proxBound) risk(weight float64) float64 {
 	return nu/2*(b.distance*b.distance+(p-1)*square)/m + apart*p/m + b.loss*math.Sqrt(square/m) + general
 }
 
-// differences returns the terms that the bound has because a round's silos, and its units, differ from the
-// population, and the term at the end where the same silos are in every round.
+// differences returns the bound's terms for the difference between a round's silos and units and the population, and
+// the final term if the same silos are in every round.
 func (b proxBound) differences(weight, rho float64) (apart, general float64) {
 	apart = b.spread * b.spread / (2 * (weight/rho + weight))
 	if b.reports == 1 {
@@ -65,7 +64,7 @@ func (b proxBound) differences(weight, rho float64) (apart, general float64) {
 	return apart, b.loss * (all*at + math.Sqrt(2*b.rounding*at)/weight)
 }
 
-// best returns the weight of the smallest bound, within what steps allow.
+// best returns the weight with the smallest bound, of at least least.
 func (b proxBound) best(least float64) float64 {
 	guess := b.loss / b.distance
 	return smallest(max(least, guess/1e6), max(least, guess*1e4), b.risk)

@@ -18,20 +18,20 @@ const (
 	defaultMaxPasses      = 100
 )
 
-// A choice is a number of rounds with what it costs.
+// A choice is a number of rounds with its noise and bound.
 type choice struct {
 	steps, cohort uint64 // rounds; reports of one
 	units         uint64 // K, of a report
 	privacy       accounting.Plan
 	noise         noise
-	factor        float64 // what was found over what the source's model says
+	factor        float64 // exact noise over the source's model
 	situation     situation
 	setting       setting
 }
 
-// A search plans one phase. It minimises the bound over all round numbers with the source's model of the noise, asks
-// for the real noise at the optimum, corrects the model's level by the answer, and repeats, which settles in one or two
-// rounds because the level hardly changes with the cohort.
+// A search plans one phase. It minimises the bound over all round numbers with the source's model of the noise,
+// computes the exact noise at the optimum, corrects the model's level, and repeats. One or two repetitions are enough,
+// because the level hardly changes with the cohort.
 type search struct {
 	p         Problem
 	t         schedule.Method
@@ -78,8 +78,8 @@ func (s *search) limits() (low, high uint64) {
 	return low, high
 }
 
-// shape returns the reports of a round, and the units that each is about: of silos all that they have, where they
-// answer every round, else what that many disjoint blocks leave to each.
+// shape returns the reports of a round and the units of each: for silos all their units if they answer every round,
+// else the size of that many disjoint blocks.
 func (s *search) shape(steps uint64) (reports, units uint64) {
 	switch o := s.p.Silos; {
 	case o.Count > 0 && s.t.Interactive:
@@ -120,8 +120,8 @@ func (s *search) next(t, high uint64, share float64) uint64 {
 }
 
 // start minimises the bound with factor times the model's noise: on a grid of ratio 1.02, and around its best on one of
-// 1.002, which is finer than what the bound can tell apart. Where the same users answer all rounds it returns the
-// smallest number within a hundredth of the best: every round costs each of them a report.
+// 1.002, which is finer than the bound's accuracy. If the same users answer all rounds, it returns the smallest number
+// within a hundredth of the best, because every round costs each of them a report.
 func (s *search) start(factor float64) uint64 {
 	const coarse, fine = 0.02, 0.002
 	low, high := s.limits()
@@ -165,7 +165,7 @@ func (s *search) situation(m, k, steps uint64, n noise) situation {
 		rounding: float64(s.p.Dim) * n.rounding * l * l}
 	if s.t.Interactive {
 		out.variance = float64(s.p.Dim) * n.total() * l * l
-		if of := s.p.Silos; of.some() { // drawn for each round: all of them are heard
+		if of := s.p.Silos; of.some() { // drawn for each round, so that all of them count
 			out.users, out.drawn = of.Count*k, true
 		}
 	} else {
@@ -177,7 +177,7 @@ func (s *search) situation(m, k, steps uint64, n noise) situation {
 
 // best returns the choice with the smallest bound, or the error of the last cohort tried. A move away from the model's
 // optimum must gain half a percent: the accountant's integers make the exact bound jump by that much around a flat
-// optimum. Where a cohort cannot meet the target at all, larger ones are tried.
+// optimum. If a cohort cannot meet the target at all, larger ones are tried.
 func (s *search) best() (choice, error) {
 	low, _ := s.limits()
 	steps := s.start(1)

@@ -21,15 +21,15 @@ type gradientBound struct {
 //
 //	||average - average'|| <= eta (L T/m + (2/3) sqrt(2 r T))
 //
-// (Hardt, Recht, Singer 2016, for whole gradients). Where each round is of M of N silos, drawn for it, m are the units
-// of all N: who is replaced is in a round with probability M/N, and moves it by N/M times as much.
+// (Hardt, Recht, Singer 2016, for whole gradients). If each round has M of N silos, drawn for it, m counts the units of
+// all N: the replaced unit is in a round with probability M/N, and moves it by N/M times as much.
 func (b gradientBound) stability() float64 {
 	t := float64(b.steps)
 	apart := func(move float64) float64 { return b.loss * (move*t/2 + math.Sqrt(2*b.rounding*t)*2/3) }
 	return apart(2 * b.loss / float64(b.users))
 }
 
-// risk returns the bound for a step size, +Inf where it is too long for the argument of stability. Of the error on the
+// risk returns the bound for a step size; +Inf if the step is too long for the stability argument. For the error on the
 // users' own mean loss it takes the smaller of
 //
 //	D^2/(2 eta T) + eta (L'^2 + V)/2                              (Lemma 4.2)

@@ -31,7 +31,7 @@ func stagesOf(rounds uint64, k int) []uint64 {
 	return out
 }
 
-// equalStages splits rounds over k stages of as many; what is over falls to the last.
+// equalStages splits rounds evenly over k stages; the last stage gets the remainder.
 func equalStages(rounds uint64, k int) []uint64 {
 	if k < 1 || rounds < uint64(k) {
 		return nil
@@ -71,8 +71,8 @@ type staging struct {
 	risk   float64
 }
 
-// inRounds returns the best staging of that many rounds, with factor times the model's noise; without stages
-// where silos have too few units.
+// inRounds returns the best staging of t rounds, with factor times the model's noise; without stages if silos have too
+// few units.
 func (d draft) inRounds(s *search, t uint64, factor float64) (best staging) {
 	m, k := s.shape(t)
 	_, high := s.limits()
@@ -137,7 +137,7 @@ func (d draft) inStages() (Proposal, error) {
 	factor := 1.0
 	var all []choice
 	var searches []search
-	for tries := 0; tries < 3; { // the model's level is corrected by what the accountant says of its optimum
+	for tries := 0; tries < 3; { // correct the model's level by the accountant's result at its optimum
 		at := d.bestStages(&s, factor)
 		if at.stages == nil {
 			return Proposal{}, fmt.Errorf("%s: the risk bound overflows", d.method)

@@ -18,20 +18,21 @@ type objective struct {
 	ridge      float64 // lambda
 	radius     float64 // R, of the set around the origin
 	continuous string
-	rough      bool // the step size of a weighted average is looked for among a few: of many objectives one will be taken
+	rough      bool // search few step sizes of a weighted average, because many objectives are compared
 }
 
 // A situation is a phase about to begin.
 type situation struct {
 	distance float64 // D: E||start - optimum||^2 is at most D^2
 	prior    float64 // bound on the expected excess risk of the start
-	// units in one round; where the same answer all rounds, those of all silos, also where each round is of some of them
+	// users is the number of units in one round; if the same units answer all rounds, the units of all silos, even if each
+	// round has only some of them.
 	users uint64
 	steps uint64 // T
-	// E||estimate - expectation||^2 of a round, sampling included where users are new, and which silos are drawn
+	// variance is E||estimate - expectation||^2 of a round, including the sampling of new users and the drawing of silos.
 	variance float64
-	rounding float64 // the part of it that stochastic rounding makes
-	drawn    bool    // each round is of some of the silos who answer all rounds, drawn for it
+	rounding float64 // the part of variance from stochastic rounding
+	drawn    bool    // each round has some of the silos, drawn for it
 }
 
 // A setting is a choice of a method's constants, with the bound that they give.
@@ -43,7 +44,7 @@ type setting struct {
 // regularLipschitz bounds the gradient of loss and ridge together.
 func (o objective) regularLipschitz() float64 { return o.lipschitz + o.ridge*o.radius }
 
-// tune returns the constants with the smallest bound; see docs/reference/bounds.md for what each bound rests on.
+// tune returns the constants with the smallest bound; see docs/reference/bounds.md for the assumptions of each bound.
 func (o objective) tune(t schedule.Method, s situation) setting {
 	switch {
 	case t.OnRecords():
@@ -81,8 +82,8 @@ func (o objective) stochastic(s situation) setting {
 	return out
 }
 
-// weigh returns the setting with the step size of the smallest bound on a weighted average, up to a longest
-// one, where that is below the setting's own.
+// weigh returns the setting with the step size of the smallest bound on a weighted average, up to a longest one, if
+// that is below the bound of equal.
 func (o objective) weigh(equal setting, longest float64, bound func(eta float64) float64) setting {
 	var eta float64
 	if o.rough {
@@ -236,8 +237,8 @@ func (o objective) gradient(s situation, smoothing float64) setting {
 	return best
 }
 
-// gradientEnvelope returns the setting of PGD on the envelope: the step size asks for a smoothing of at most
-// 2/eta, and the largest is the best.
+// gradientEnvelope returns the setting of PGD on the envelope. The step size requires a smoothing of at most 2/eta, and
+// the largest is the best.
 func (o objective) gradientEnvelope(s situation) setting {
 	at := func(b float64) setting {
 		out := o.gradient(s, b)
@@ -252,8 +253,8 @@ func (o objective) gradientEnvelope(s situation) setting {
 }
 
 // smallest returns where a function of one positive variable is smallest between low and high: on a grid of ratio 3,
-// and between the neighbours of its best by golden sections of the logarithm, to a hundredth, which a flat bottom does
-// not notice.
+// and between the neighbours of its best by golden sections of the logarithm, to a hundredth, which is enough at a flat
+// minimum.
 func smallest(low, high float64, f func(float64) float64) float64 {
 	const ratio = 3
 	at, best := low, math.Inf(1)

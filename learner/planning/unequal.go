@@ -10,18 +10,20 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// An UnequalBound is the bound of a plan for silos of sizes of their own, each of which draws its own noise (Lowy,
-// Razaviyayn, ICLR 2023, Theorem H.1, with our noise). Noise is of a coordinate of the first phase, in units of L.
+// An UnequalBound is the bound of a plan for silos of different sizes, each of which draws its own noise (Lowy,
+// Razaviyayn, ICLR 2023, Theorem H.1, with our noise). Noise is the standard deviation of a coordinate in the first
+// phase, in units of L.
 type UnequalBound struct {
 	Bound float64
-	// Least and Largest are the noise of a silo's report; Mean that of the mean over all silos, which the model
-	// takes alike, and ByRows that of the mean in which a silo weighs as its rows: the theorem's p_i, which are not run.
+	// Least and Largest are the extremes of the noise of a silo's report; Mean is the noise of the unweighted mean over
+	// all silos, which the model uses; ByRows is the noise of the mean weighted by rows, the theorem's p_i, which is not
+	// implemented.
 	Least, Largest, Mean, ByRows float64
 }
 
 // Unequal bounds the expected excess risk of a plan of silos who answer all rounds, where silo i has rows[i] units. The
-// objective is the mean over silos of each one's mean, and noise has the mean of their variances; what a replaced unit
-// moves, and how smooth the mean loss is, are as of silos that all have as few as the smallest.
+// objective is the mean over silos of each one's mean, and noise has the mean of their variances. The effect of a
+// replaced unit and the smoothness of the mean loss are computed as if all silos had as few units as the smallest.
 func (pl *Planner) Unequal(p Problem, plan Proposal, rows []uint64) (out UnequalBound, err error) {
 	switch {
 	case !p.local() || !p.Interactive || p.Practical != nil || p.Silos.Count == 0:
@@ -40,7 +42,7 @@ func (pl *Planner) Unequal(p Problem, plan Proposal, rows []uint64) (out Unequal
 		if err != nil {
 			return out, err
 		}
-		more := make([][]float64, len(rows)) // a silo's trials over the planned ones, by phase of the stint
+		more := make([][]float64, len(rows)) // ratio of a silo's trials to the planned ones, by phase of the stint
 		for k, n := range rows {
 			if more[k], err = pl.ownShare(releases, n, b); err != nil {
 				return out, fmt.Errorf("silo rows: %d: %w", n, err)
@@ -68,7 +70,7 @@ func (pl *Planner) Unequal(p Problem, plan Proposal, rows []uint64) (out Unequal
 	return out, nil
 }
 
-// ownShare returns the trials that a silo of so many units draws over the planned ones, for each release.
+// ownShare returns, for each release, the ratio of the trials of a silo of units units to the planned trials.
 func (pl *Planner) ownShare(of []accounting.Release, units uint64, b accounting.Budget) ([]float64, error) {
 	out := slices.Repeat([]float64{1}, len(of))
 	if units == max(1, of[0].Units) {
@@ -81,7 +83,7 @@ func (pl *Planner) ownShare(of []accounting.Release, units uint64, b accounting.
 	return out, err
 }
 
-// noise fills in what comes of reports with the planned noise, and each silo's own variance over it.
+// noise sets the fields from the planned noise and the ratio of each silo's variance to it.
 func (u *UnequalBound) noise(planned float64, rows []uint64, more [][]float64) {
 	var all, mean, weighed float64
 	for _, n := range rows {

@@ -9,12 +9,12 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Silos are the organisations of a problem, each of whose reports is about a block of units.
+// Silos describes the organisations of a problem. Each of their reports is about a block of units.
 type Silos struct {
-	Count   uint64 // N; 0: everybody reports for himself
+	Count   uint64 // N; 0: units report for themselves
 	Units   uint64 // n, the fewest units of a silo
 	Reports uint64 // M, the silos of one round
-	// the fewest units of a silo that makes up for those it lacks by noise of its own: trust local; else Units
+	// Least is the fewest units of a silo. Under trust local it adds noise for the units it lacks; else Least is Units.
 	Least uint64
 	// Spread bounds the distance of the mean gradient of a silo's rows from the mean over all silos, at any
 	// point of the set. 0: the gradient's norm, which always bounds it in the mean square.
@@ -46,10 +46,10 @@ func (s Silos) validate(users uint64, r Rounds, practical bool) error {
 	return nil
 }
 
-// local reports whether every report hides by itself the row it is about.
+// local reports whether the trust is local: every report is private by itself.
 func (p Problem) local() bool { return p.Trust == accounting.Local }
 
-// share returns the norm of a unit's vector over the norm of a row's.
+// share returns the ratio of the norm of a unit's vector to the norm of a row's.
 func (p Problem) share() float64 {
 	if p.Radius > 0 {
 		return p.Radius
@@ -69,10 +69,9 @@ func (p Problem) about(units uint64) Problem {
 	return p
 }
 
-// Blocks returns the most units that a block may have so that every silo has enough blocks for its share of
-// that many rounds, with at most one block in a round; 0 where it has too few units. Its units enter no two
-// blocks. Where not all silos are in every round, the blocks of one round are to spare, for reports that come
-// when others have filled a round.
+// Blocks returns the largest number of units of a block with which every silo has enough disjoint blocks for its share
+// of the rounds, at most one block a round; 0 if it has too few units. If not all silos are in every round, one further
+// round's blocks are spare, for reports that come after others have filled a round.
 func (s Silos) Blocks(rounds uint64) uint64 {
 	all := rounds
 	if s.Reports < s.Count {
@@ -82,8 +81,8 @@ func (s Silos) Blocks(rounds uint64) uint64 {
 	return s.Units / max(1, each)
 }
 
-// heterogeneity returns the variance of a round's mean gradient that comes of the silos that are not in the
-// round: (N-M)/(N-1) of the variance of M drawn from N without replacement, with a new draw for each round.
+// heterogeneity returns the variance of a round's mean gradient due to the silos that are not in the round: M of N are
+// drawn without replacement for each round, which leaves (N-M)/(N-1) of the variance of draws with replacement.
 func (s Silos) heterogeneity(norm float64) float64 {
 	if !s.some() {
 		return 0
@@ -101,8 +100,8 @@ func (s Silos) some() bool { return s.Reports < s.Count }
 // units returns K as a number: 1 where a report is about one unit.
 func (f Forecast) units() uint64 { return max(1, f.Units) }
 
-// window returns w of trust local: the counts of a silo of least units, whose noise makes up for those that it
-// lacks, leave it with less than 1e-14 of probability. It is even.
+// window returns w of trust local, an even number: the counts of a silo of Least units, which adds noise for the units
+// it lacks, leave the window with probability below 1e-14.
 func (p *Proposal) window(trials uint64) uint32 {
 	if p.Plan.Trust != wire.Trust_TRUST_LOCAL {
 		return 0

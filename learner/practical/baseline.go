@@ -7,15 +7,15 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A Baseline holds the accuracy and the loss of the best constant prediction, as the first look released it,
-// noise included.
+// A Baseline holds the accuracy and the loss of the best constant prediction, computed from the first look's noisy
+// release.
 type Baseline struct {
 	Shares    []float64 // of the classes; nil for numbers and counts
 	Mean      float64   // of numbers and counts, as the loss sees them
-	Deviation float64   // of them around Mean, rather too large than too small
+	Deviation float64   // of labels around Mean, biased upwards
 	Accuracy  *float64  // of classes: the largest share
-	LossNoise float64   // standard deviation of Loss of classes, of what is released, or more
-	Loss      *float64  // least mean loss of a constant, with its class weights; nil where shares or Mean do not say it
+	LossNoise float64   // upper bound on the standard deviation of Loss, for classes
+	Loss      *float64  // least mean loss of a constant, class weights included; nil if shares or Mean do not determine it
 }
 
 // Baseline returns the baseline that follows from l.
@@ -44,7 +44,7 @@ func (p Problem) BaselineWithin(l *Learned, most float64) Baseline {
 			out.LossNoise += r.Noise * r.Noise * away * away
 		}
 		if out.LossNoise = math.Sqrt(out.LossNoise); s.traits.Labels == convex.TwoClasses {
-			out.LossNoise *= math.Sqrt2 // of two shares, one falls as the other grows
+			out.LossNoise *= math.Sqrt2 // with two classes, one share falls as the other grows
 		}
 	case s.classes > 0 && s.Loss.ClassShape().Least > 0:
 		least := s.Loss.ClassShape().Least
@@ -59,9 +59,9 @@ func (p Problem) BaselineWithin(l *Learned, most float64) Baseline {
 	return out
 }
 
-// Doubt returns by how much, at most, the slopes of one loss times their scores fall below the loss, where scores are
-// log odds or log probabilities: by the entropy of the probabilities, times the weight of the class. ok is false for
-// other losses, and where labels are noisy.
+// Doubt returns the largest gap between a loss and the sum of its slopes times scores, for scores that are log odds or
+// log probabilities: the entropy of the probabilities, times the weight of the class. ok is false for other losses, and
+// for noisy labels.
 func (p Problem) Doubt() (most float64, ok bool) {
 	s := p.shape()
 	if !s.traits.Scores.Probable() || s.Loss.LabelNoise != 0 {

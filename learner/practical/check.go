@@ -7,8 +7,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// CheckFrame refuses a frame that no honest learner announces to the users of the task: in a round of the matrix, or in
-// one of gradients.
+// CheckFrame refuses a frame that no honest learner announces to the users of the task, in a round of the matrix or of
+// gradients.
 func (p Problem) CheckFrame(f *convex.Frame, matrix bool) error {
 	if err := f.Check(p.Features, p.Intercept != 0); err != nil {
 		return err
@@ -26,7 +26,7 @@ func (p Problem) CheckFrame(f *convex.Frame, matrix bool) error {
 	return nil
 }
 
-// CheckLearned refuses what First and Second cannot have answered: of gradients if it has a start, else of the matrix.
+// CheckLearned refuses values that First and Second cannot return: for gradients if l has a start, else for the matrix.
 func (p Problem) CheckLearned(l *Learned) error {
 	if err := p.CheckFrame(&l.Frame, l.Start == nil); err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	classClip      = 0.7 // of a gradient, in units of rho times the slope of the loss at 0, at least
-	mostClip       = 2   // at most
+	classClip      = 0.7 // least clip of a gradient, in units of rho times the slope of the loss at 0
+	mostClip       = 2   // largest clip, in the same units
 	clipNoise      = 0.2 // share of v, without noise, that the noise of a longer clip may add
 	classCurvature = 1.2 // v in units of the curvature of the loss
 )
@@ -48,18 +48,18 @@ func (s shape) firstOfClasses(l Layout, r released) (Learned, error) {
 func (c *classLook) steps(out *Learned) {
 	out.Weight = 1
 	curvature := c.curve.Bend(c.weighted)
-	noise := c.curve.Noise * c.gradientNoise(c.layout) * math.Sqrt(float64(c.dim)) // that one unit of clip adds to v
+	noise := c.curve.Noise * c.gradientNoise(c.layout) * math.Sqrt(float64(c.dim)) // added to v by one unit of clip
 	steepest := c.curve.Slope * c.weights.heaviest() * c.rho
 	longer := min(clipNoise*classCurvature*c.meanWeight*curvature/noise, mostClip*steepest)
 	out.Frame.Clip = c.clipAt(max(classClip*steepest, longer))
 	out.Curvature = within(classCurvature*c.meanWeight*curvature*(c.at.top+c.at.mean) + noise*out.Frame.Clip +
 		2*out.ridgeCurvature(c.Ridge, c.Intercept))
 	out.Trust = classCurvature * c.meanWeight * curvature / c.slopes()
-	out.FromStart = c.Start != nil && c.layout.Rounds == 1 // of few users: else it costs more than it saves
+	out.FromStart = c.Start != nil && c.layout.Rounds == 1 // only with few users: otherwise it costs more than it saves
 }
 
 // slopes returns the mean square of the slope of the loss at the best constant. The gradient there is a mean of rows
-// times slopes, so the second moment of rows along it is at least its square over that of the slopes.
+// times slopes, so the second moment of rows along it is at least its square over the second moment of the slopes.
 func (c *classLook) slopes() (square float64) {
 	var squares float64
 	for _, s := range c.weighted {
@@ -71,7 +71,7 @@ func (c *classLook) slopes() (square float64) {
 	return square
 }
 
-// classShares returns the shares of the classes, at least as large as their noise, and without the labels' noise.
+// classShares returns the shares of the classes, corrected for noisy labels and raised to at least their noise.
 func (c *classLook) classShares() []float64 {
 	least, out := c.sd, slices.Clone(c.label)
 	if c.traits.Labels == convex.TwoClasses {
@@ -120,8 +120,8 @@ func (c *classLook) startAt(l *Learned) []float64 {
 	return start
 }
 
-// clippedAtStart returns the share of gradients that are clipped at the start, if all u have norm rho: those of
-// the classes whose slope, times the weight of the class, is larger than the clip.
+// clippedAtStart returns the share of gradients that are clipped at the start, if all u have norm rho: the gradients of
+// classes whose slope, times the weight of the class, exceeds the clip.
 func (c *classLook) clippedAtStart(clip float64) float64 {
 	at := slices.Clone(c.weighted)
 	if c.Intercept == 0 {

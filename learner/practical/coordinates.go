@@ -7,24 +7,24 @@ import (
 )
 
 const (
-	classDamping, numberDamping = 0.01, 0.03 // of variances, beside the noise
+	classDamping, numberDamping = 0.01, 0.03 // of variances, in addition to the noise
 	// of the mean variance, where that is less than the damping of classes; of a damping
 	dampedShare, leastVariance = 0.25, 1e-6
 )
 
-// coordinates hold the map of features to u, and moments of u.
+// coordinates holds the map from features to u, and moments of u.
 type coordinates struct {
 	center, scale []float64
 	square        float64 // mean square of the norm of u's features
-	// squared norm of the mean of u, with the intercept where the frame is uniform; 0 where it is centred
+	// squared norm of the mean of u, with the intercept if the frame is uniform; 0 if it is centred
 	mean  float64
 	top   float64   // largest mean square of a coordinate around its mean
 	uncut float64   // mean square of the norm of u, if a whitener makes its mean short
 	away  []float64 // mean of u that a whitener makes short; nil: none does
 }
 
-// shrunk returns coordinates for plans where no matrix corrects them: centers and variances are moved toward
-// those of their group as far as noise hides them, indicators and numbers apart.
+// shrunk returns coordinates for plans without a correcting matrix: centers and variances are moved toward the mean of
+// their group (indicators or numbers) according to their noise.
 func (s shape) shrunk(r released) coordinates {
 	center, variance, weight := make([]float64, s.Features), make([]float64, s.Features), make([]float64, s.Features)
 	around := s.centred || s.deflated
@@ -79,7 +79,7 @@ func (s shape) shrunk(r released) coordinates {
 	return out
 }
 
-// seen returns coordinates before a matrix: centers and variances as they were released.
+// seen returns coordinates for a round of the matrix, with centers and variances as released.
 func (s shape) seen(r released) coordinates {
 	variance, damping := make([]float64, s.Features), make([]float64, s.Features)
 	for j, c := range r.mean {
@@ -91,8 +91,8 @@ func (s shape) seen(r released) coordinates {
 	return s.scaled(r.mean, variance, damping)
 }
 
-// scaled divides every coordinate by the root of its damped variance, or all by the root of the mean variance
-// where the frame is uniform. Where nothing is centred, variances are mean squares.
+// scaled divides every coordinate by the root of its damped variance, or all by the root of the mean variance if the
+// frame is uniform. Without centring, variances are mean squares.
 func (s shape) scaled(center, variance, damping []float64) coordinates {
 	out := coordinates{center: make([]float64, s.Features), scale: make([]float64, s.Features), top: 1}
 	if s.uniform {
@@ -123,5 +123,5 @@ func (s shape) scaled(center, variance, damping []float64) coordinates {
 	return out
 }
 
-// within moves a positive number to where convex.Frame accepts it.
+// within moves a positive number into the range that convex.Frame accepts.
 func within(x float64) float64 { return min(max(x, 1/convex.MaxScale), convex.MaxScale) }

@@ -16,8 +16,8 @@ func (c *coordinates) deflate(center []float64, sd float64) {
 	}
 }
 
-// whitener returns the root of the inverse of 1 + m m', m the mean of u: what is far from zero along m alone is
-// as near as the rest.
+// whitener returns the root of the inverse of 1 + m m', m the mean of u. It brings rows that are far from zero only
+// along m as near as the others.
 func (c *coordinates) whitener() (lower []float64) {
 	var square float64
 	for _, m := range c.away {
@@ -37,8 +37,8 @@ func (c *coordinates) whitener() (lower []float64) {
 	return lower
 }
 
-// level moves a block from zero to where the score is that on average: along the intercept, or else along the mean of
-// u, for the least squares fit of a constant to rows of second moment 1 + m m'. Where the mean is not known it stays.
+// level moves a block from zero to a mean score: along the intercept, or else along the mean of u, by the least squares
+// fit of a constant to rows of second moment 1 + m m'. If the mean is unknown the block stays.
 func (l *Learned) level(block []float64, at coordinates, score float64) {
 	if l.Frame.Intercept != 0 {
 		block[len(block)-1] = score / l.Frame.Intercept

@@ -5,13 +5,13 @@ import "math"
 const (
 	classIntercept, numberIntercept = 0.15, 0.35 // scale of the intercept in units of rho
 	leastNorm                       = 1          // rho is at least 1 before the intercept is added
-	// of the norm of u, in units of rho: models are used on whole rows, and noise may hide what makes them long
+	// of the norm of u, in units of rho: models are used on unclipped rows, and noise may hide the features that make them
+	// long
 	normBound, streamNumberBound = 16, 2
 )
 
-// First turns the mean of the first cohort into the frame of the next rounds: of the matrix where the layout
-// has one, of gradients otherwise. mean is the mean of the clipped vectors, in their own units, and sd the
-// noise of each number in it.
+// First turns the mean of the first cohort into the frame of the next rounds: of the matrix if the layout has one, else
+// of gradients. mean is the mean of the clipped vectors, in their own units, and sd the noise of each number in it.
 func (p Problem) First(l Layout, mean []float64, sd float64) (Learned, error) {
 	s := p.shape()
 	r, err := s.split(mean, sd)
@@ -26,8 +26,7 @@ func (p Problem) First(l Layout, mean []float64, sd float64) (Learned, error) {
 	return numberLook{s, r}.withoutMatrix(l)
 }
 
-// from returns the declared start in coordinates w, without a whitener; where none is declared, the looks'
-// start.
+// from returns the declared start in coordinates w, without a whitener; if none is declared, the looks' start.
 func (s shape) from(l *Learned, looks []float64) []float64 {
 	if s.Start == nil {
 		return looks
@@ -35,8 +34,8 @@ func (s shape) from(l *Learned, looks []float64) []float64 {
 	return l.unscaled(s.Start, s.Intercept)
 }
 
-// frame fills in coordinates, bound and set, and returns rho, which has the intercept in it. In a task without an end
-// the constant coordinate is 1, so that class shares that move have as much curvature as anything else.
+// frame sets coordinates, bound and set, and returns rho, the intercept included. In a task without an end the constant
+// coordinate is 1, so that changing class shares have as much curvature as other directions.
 func (s shape) frame(out *Learned, at coordinates) (rho float64) {
 	square := max(at.square, leastNorm*leastNorm)
 	f := &out.Frame

@@ -15,29 +15,30 @@ const (
 
 // A Layout divides the users among the rounds.
 type Layout struct {
-	MomentUsers uint64 // of the first cohort, n and less as Problem.Users counts them
-	MatrixUsers uint64 // of the second-moment matrix; 0: none is asked
+	MomentUsers uint64 // of the first cohort, counted as in Problem.Users
+	MatrixUsers uint64 // of the second-moment matrix; 0: no matrix
 	Rounds      uint64 // of gradients, which the other users answer
 	Method      method
-	Base, Top   uint64 `json:",omitempty"` // smallest and largest cohort of a round of a task without an end; 0 of others
-	// standard deviation of one coordinate of a sum of gradients at clip norm 1, for users who answer one round
+	Base, Top   uint64 `json:",omitempty"` // smallest and largest cohort, for a task without an end; else 0
+	// Unit is the standard deviation of one coordinate of a sum of gradients at clip norm 1, for users who answer one
+	// round.
 	Unit  float64
-	Units uint64 `json:",omitempty"` // of a report, of silos whose stream does not end; 0: 1
+	Units uint64 `json:",omitempty"` // of a report, for silos whose stream does not end; 0 means 1
 }
 
 const (
-	// shares of the users who are asked for moments, as many as the noise of one needs
+	// bounds on the share of users who report moments; the noise of a moment decides
 	leastMoments, mostMoments = 0.1, 0.2
-	momentNoise               = 0.1 // that is enough
+	momentNoise               = 0.1 // target noise of a moment
 	matrixShare               = 0.4
-	matrixLimit               = 0.2 // of d unit/n, the noise of d sums beside the users
-	matrixDim                 = 512 // largest d of which it is asked, for the length of a report
+	matrixLimit               = 0.2 // of d unit/n, the noise of d sums relative to the users
+	matrixDim                 = 512 // largest d with a matrix, because of the length of a report
 	matrixRounds              = 4
 
 	leastRounds                  = 2
 	classRounds, mostClassRounds = 4, 8   // for each cube root of n/(d unit)
 	numberRounds, mostRounds     = 5, 12  // and of classes whose users answer every round
-	evenRounds, evenAgainRounds  = 2.5, 5 // used instead of classRounds where rounds are even: of new rows, of the same
+	evenRounds, evenAgainRounds  = 2.5, 5 // used instead of classRounds for even rounds: with new rows, with the same
 
 	// Users for each unit of a gradient's noise, n/(d unit), from which classes take a second and a third round from a
 	// declared start. The unit is about 9/epsilon of a stage's noise: n epsilon/d is 20 and 200 there.
@@ -84,7 +85,7 @@ func (p Problem) Layout(unit float64) Layout {
 	return l
 }
 
-// even gives every round an equal share: of the units, or of what each may spend.
+// even gives every round an equal share of the units, or of each user's budget.
 func (s shape) even(l Layout) Layout {
 	l.MomentUsers = s.Users
 	if !s.Interactive {
@@ -115,8 +116,8 @@ func (s shape) factor() float64 {
 	return classRounds
 }
 
-// matrixLimit returns the most noise of d sums beside the users with which a matrix is asked: noise in its mean
-// is what it is at that limit where the matrix has its share of the users.
+// matrixLimit returns the largest noise of d sums, relative to the users, for which the plan has a matrix. For even
+// rounds it is scaled: at the limit the noise in the matrix's mean is as large as with matrixShare of the users.
 func (s shape) matrixLimit() float64 {
 	if !s.Even {
 		return matrixLimit
@@ -139,8 +140,8 @@ func rounds(factor, most, q float64) uint64 {
 	return uint64(min(max(math.Round(factor*math.Cbrt(q)), leastRounds), most))
 }
 
-// fromStart returns the most rounds of classes that begin with a declared start, which numbers have one less of: what
-// is left to learn is little, and each round of few users adds more noise than it takes away error.
+// fromStart returns the largest number of rounds for classes after a declared start; numbers have one less. Little is
+// left to learn, and each round of few users adds more noise than it removes error.
 func fromStart(q float64) uint64 {
 	switch {
 	case q < secondFromStart:
@@ -151,8 +152,8 @@ func fromStart(q float64) uint64 {
 	return 3
 }
 
-// gradientNoise returns the standard deviation, at clip norm 1, of one coordinate of a gradient of all users of
-// the layout's mean round.
+// gradientNoise returns the standard deviation, at clip norm 1, of one coordinate of a mean gradient over the users of
+// the layout's average round.
 func (s shape) gradientNoise(l Layout) float64 {
 	t := float64(l.Rounds)
 	if s.Even {

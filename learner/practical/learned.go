@@ -6,46 +6,46 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// Learned is the result of the looks: the coordinates of the next rounds, and how to step in them. Set, Start,
-// Curvature and Step are meant in the coordinates of the steps w; devices are asked at Point(w).
+// Learned is the result of the looks: the coordinates and the steps of the next rounds. Set, Start, Curvature and Step
+// are in the coordinates w of the steps; devices are asked at Point(w).
 type Learned struct {
 	Frame convex.Frame
 
-	// Gain and Offset make the score's label units: Point(w) is Gain times the whitener times w, and Offset more for the
-	// intercept.
+	// Gain and Offset convert scores into the units of the label: Point(w) is Gain times the whitener times w, plus Offset
+	// for the intercept.
 	Gain, Offset float64
-	// Weight turns a gradient at a point into one at w, for a risk in units that steps are measured in.
+	// Weight converts a gradient at a point into a gradient at w, for a risk in the units of the steps.
 	Weight float64
 
 	Start     []float64             // where the steps begin; nil in a round of the matrix
-	Set       convex.SetDeclaration // that w stays in; the zero value: no set
+	Set       convex.SetDeclaration // constraint set of w; the zero value: none
 	Curvature float64               // v of Acceleration
 	Step      float64               // of Descent
-	// FromStart reports whether the steps of a plan that ends begin with the declared start, and leave it as far as
-	// gradients say more than noise.
+	// FromStart reports whether the steps of a plan that ends begin at the declared start, and use gradients only as far
+	// as they exceed their noise, see Shrink.
 	FromStart bool `json:",omitempty"`
-	// Trust is by how much v grows with the squared norm of the first gradient, without its noise; 0: by nothing.
+	// Trust is the growth of v with the squared norm of the first gradient, less its noise; 0: v does not grow.
 	Trust  float64 `json:",omitempty"`
 	Stream *Stream `json:",omitempty"` // of a task without an end, which has neither Curvature nor Step
 
 	Report Report
 }
 
-// A Report describes to people what the looks learned about the data. It holds released numbers alone.
+// A Report summarises for display what the looks learned about the data. It holds only released numbers.
 type Report struct {
 	Norm   float64   // rho: root of the mean square of the norm of u
 	Shares []float64 // of the classes; nil for numbers and counts
-	// standard deviation of a share, of privacy noise and sample; 0 for numbers, and in states of before
+	// standard deviation of a share, from privacy noise and sampling; 0 for numbers, and in states of older builds
 	Noise     float64 `json:",omitempty"`
 	Mean      float64 // of the labels as the loss sees them; 0 for classes
-	Deviation float64 // of them around Mean, with some of its noise; 0 for classes
+	Deviation float64 // of labels around Mean, with some noise; 0 for classes
 	// standard deviation of the residual of a linear fit in units of the label, after the matrix; 0 before
 	Residual  float64
 	Effective float64 // number of coordinates that the matrix sees above its noise; 0 before
 	Clipped   float64 // share of gradients expected to be clipped: of classes at the start, of numbers at a linear fit
 }
 
-// Point returns the point at which devices are asked for w.
+// Point returns the announced point for w.
 func (l *Learned) Point(w []float64) []float64 {
 	out := make([]float64, len(w))
 	n := l.Frame.Dim()
@@ -67,8 +67,7 @@ func (l *Learned) Model(w []float64, intercept float64) []float64 {
 	return l.Frame.Fold(l.Point(w), intercept)
 }
 
-// Gradient makes of a mean of what devices reported at Point(w), in units of the clip, the gradient at w of loss and
-// ridge.
+// Gradient returns the gradient of loss and ridge at w, from the mean of the reports at Point(w) in units of the clip.
 func (l *Learned) Gradient(estimate, w []float64, ridge, intercept float64) []float64 {
 	out := slices.Clone(estimate)
 	for i := range out {
@@ -91,8 +90,8 @@ func (l *Learned) Gradient(estimate, w []float64, ridge, intercept float64) []fl
 	return out
 }
 
-// ridgeCurvature bounds the largest eigenvalue of the ridge's second derivative in the coordinates of w, where there is
-// no whitener.
+// ridgeCurvature bounds the largest eigenvalue of the ridge's second derivative in the coordinates of w, without a
+// whitener.
 func (l *Learned) ridgeCurvature(ridge, intercept float64) float64 {
 	if ridge == 0 {
 		return 0

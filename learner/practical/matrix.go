@@ -11,7 +11,7 @@ import (
 const (
 	largestLabel                   = 3         // of q in the matrix, in magnitude
 	noiseDamping, leastDamping     = 0.6, 0.01 // of the matrix, in units of its noise's norm and of its mean eigenvalue
-	descentNoise                   = 0.2       // kappa: how much shorter steps are for the noise of gradients
+	descentNoise                   = 0.2       // kappa: shortens steps because of the noise of gradients
 	leastSquare, largestSquare     = 0.05, 1.5 // of q
 	leastResidual, largestResidual = 0.02, 1   // mean square that a fit to q leaves
 )
@@ -44,9 +44,9 @@ func (p Problem) Matrix(dst []float64, f *convex.Frame, u convex.Example, label 
 	dst[at] = f.LabelWeight * q * q
 }
 
-// Second turns the mean of the matrix's cohort into the frame of the gradients: whitened, with a start at the
-// linear fit and with the residual of the fit. first is First's answer; mean is the mean of the clipped
-// vectors, in their own units, and sd the noise of each number in it.
+// Second turns the mean of the matrix's cohort into the frame of the gradients: whitened, with a start at the linear
+// fit and with the residual of the fit. first is First's result; mean is the mean of the clipped vectors, in their own
+// units, and sd the noise of each number in it.
 func (p Problem) Second(first Learned, mean []float64, sd float64) (Learned, error) {
 	if err := checkReleased(mean, sd, p.MatrixDim()); err != nil {
 		return Learned{}, err
@@ -117,7 +117,7 @@ func (s shape) noiseAfter(sd float64) float64 {
 	return sd * s.radius * matrixShare * s.parts(matrixRounds) / (1 - leastMoments - matrixShare)
 }
 
-// addRidge adds the ridge to a matrix and takes what it pulls at the offset from b.
+// addRidge adds the ridge to a matrix, and subtracts the ridge's gradient at the offset from b.
 func (s shape) addRidge(l *Learned, curvature float64, seen spectrum, b *mat.VecDense) (spectrum, error) {
 	one, pull := make([]float64, s.dim), make([]float64, s.dim)
 	h := seen.matrix(func(l float64) float64 { return l })

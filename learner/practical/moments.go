@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	labelWeight = 3   // of a number's label and of its square beside the features
-	numberCut   = 0.6 // share of the largest norm of a report of moments that it is cut to
-	featureCut  = 0.5 // the same of classes, for the features that are no indicators
+	labelWeight = 3   // of a number's label and its square, relative to the features
+	numberCut   = 0.6 // clip of a report of moments, as a share of its largest norm
+	featureCut  = 0.5 // the same for classes, for the features that are no indicators
 )
 
 // MomentsDim returns the number of coordinates that a user of the first cohort reports.
@@ -81,13 +81,13 @@ func (p Problem) Moments(dst []float64, x convex.Example) {
 // released are the parts of a mean of moments, and the noise of each number in it.
 type released struct {
 	mean   []float64 // of the features
-	square []float64 // of the features; of indicators the mean again
+	square []float64 // of the features; for indicators the mean
 	label  []float64
 	sd     float64
 }
 
-// split takes a released mean apart. Means of clipped vectors are no longer than the clip, and noise is rarely far
-// beyond its deviation: what is farther, which only a broken release is, is moved nearer.
+// split returns the parts of a released mean. Means of clipped vectors are no longer than the clip, and noise is rarely
+// far beyond its deviation; a longer vector, which only a faulty release has, is shortened.
 func (s shape) split(mean []float64, sd float64) (released, error) {
 	if err := checkReleased(mean, sd, s.MomentsDim()); err != nil {
 		return released{}, err

@@ -10,10 +10,10 @@ const (
 	diagonalClip      = 0.25 // of a gradient without a whitener, in units of rho and of what clips a slope
 	diagonalCurvature = 3.5
 	diagonalNoise     = 4    // kappa
-	matrixCut         = 0.7  // of what is reported for the matrix, in units of rho^2
+	matrixCut         = 0.7  // clip of a report for the matrix, in units of rho^2
 	leastMean         = 0.01 // of a count, as a share of the largest
 	leastDeviation    = 0.3  // of a count, in units of its mean
-	// what is thought of a label in its range as [-1, 1] before it is seen, as uncertain as it is large
+	// prior variance of a label scaled to [-1, 1], whose uncertainty is as large
 	labelVariance = 0.1
 )
 
@@ -26,7 +26,7 @@ type numberLook struct {
 	released
 }
 
-// fitLabel takes it from a label's moments. Numbers that no intercept can move have center 0.
+// fitLabel computes the labelFit from a label's moments. The center is 0 if no intercept can shift the scores.
 func (s numberLook) fitLabel() labelFit {
 	mean := min(max(s.label[0]/labelWeight, -1), 1)
 	square := min(max(s.label[1]/labelWeight, 0), 1)
@@ -58,8 +58,8 @@ func (s numberLook) beforeMatrix() Learned {
 	return out
 }
 
-// withoutMatrix steps in scaled coordinates without a matrix; the residual is taken to be as large as the label's
-// deviation.
+// withoutMatrix returns the frame and steps in scaled coordinates without a matrix. It assumes a residual as large as
+// the label's deviation.
 func (s numberLook) withoutMatrix(l Layout) (Learned, error) {
 	at, label := s.shrunk(s.released), s.fitLabel()
 	var out Learned
@@ -93,7 +93,7 @@ func (s numberLook) withoutMatrix(l Layout) (Learned, error) {
 }
 
 // score sets out.Gain and out.Offset, which turn the z of a loss's shape into the announced score, and the smoothing of
-// slopes. It returns the shape, if the residual of a linear fit has deviation r in units of that of the label.
+// slopes. It returns the shape for a linear fit whose residual has deviation r, in units of the label's deviation.
 func (s shape) score(out *Learned, label labelFit, r float64) convex.FitShape {
 	how := s.Loss.FitShape(convex.Residuals{Center: label.center, Deviation: label.deviation, Left: r})
 	out.Gain, out.Weight = how.Gain, 1/how.Unit

@@ -14,26 +14,26 @@ type Problem struct {
 	Features   int     // of a row, the intercept left out; at least 1
 	Indicators []bool  // one for each feature: those that are 0 or 1, and their own squares; nil: none is
 	Bound      float64 // X: largest norm of the features that the declaration allows, the intercept left out
-	Intercept  float64 // value of the intercept feature, which is a row's last; 0: none, and then nothing is centred
+	Intercept  float64 // value of the intercept feature, a row's last; 0: no intercept and no centring
 	// LabelLow and LabelHigh are the range of labels as the loss sees them: 0 and the largest for counts; without meaning
 	// for classes.
 	LabelLow, LabelHigh float64
-	Clip                float64 // of gradients, in the frame's coordinates; 0: what is learned decides
+	Clip                float64 // of gradients, in the frame's coordinates; 0: chosen from the looks
 	// lambda of the objective's term (lambda/2) ||theta||^2, in plain coordinates
 	Ridge float64
 	Set   convex.SetDeclaration // that the model stays in; the zero value: none
-	// that steps begin with, in plain coordinates; nil: what the looks say
+	// Start is the point at which steps begin, in plain coordinates; nil: chosen from the looks.
 	Start []float64 `json:",omitempty"`
 	// StartUsers is the approximate number of users that Start was learned from; 0: unknown. StartNoise is the
 	// standard deviation of one coordinate of their released sum at clip norm 1, 0 without noise.
 	StartUsers  float64 `json:",omitempty"`
 	StartNoise  float64 `json:",omitempty"`
-	Users       uint64  // n, the units that privacy is of: events, or people
-	Interactive bool    // all gradient rounds ask the same users
-	Continuous  bool    // users keep coming after these: StreamLayout and Learned.Stream, see method.Bank
+	Users       uint64  // n, the protected units: events, or people
+	Interactive bool    // the same users answer all gradient rounds
+	Continuous  bool    // more users come after these: see StreamLayout, Learned.Stream and method.Bank
 
-	// Even reports whether everybody answers every round, looks too, with an equal share: of the rows of each
-	// silo, or, where Interactive, of the budget of each user.
+	// Even reports whether everybody takes part in every round, looks too, with an equal share of the rows of each silo
+	// or, if Interactive, of the budget of each user.
 	Even bool `json:",omitempty"`
 	// Radius is the share of the clip norm that the mean gradient of one person's rows is cut to; 0 means 1.
 	// Looks are cut at their norm.
@@ -85,6 +85,7 @@ func (p Problem) Parameters() int {
 // Blocks returns the number of weight vectors, each for one score.
 func (p Problem) Blocks() int { return p.shape().blocks }
 
-// Deflated reports whether no intercept takes up the mean of features, so that a whitener makes it short
-// instead, for each class alone. A declared start keeps its coordinates, and long features their short rounds.
+// Deflated reports whether a whitener shortens the mean of the features, for each class alone, because there is no
+// intercept to absorb it. It is false with a declared start, which keeps its coordinates, and with more than matrixDim
+// coordinates, for which a whitener would make rounds long.
 func (p Problem) Deflated() bool { return p.shape().deflated }

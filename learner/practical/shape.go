@@ -6,7 +6,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A shape is a Problem with the facts that its formulas share.
+// A shape is a Problem with derived quantities that several formulas use.
 type shape struct {
 	Problem
 	traits     convex.Traits
@@ -14,14 +14,13 @@ type shape struct {
 	blocks     int     // weight vectors, each for one score
 	dim        int     // d, the length of a row
 	numbers    int     // features that are no indicators
-	uniform    bool    // the set changes under a scale for each coordinate: all have the same scale, and no center
+	uniform    bool    // the set allows no scale for each coordinate: all have the same scale, and no center
 	centred    bool    // a constant feature can take up the shift of centring
-	matrixable bool    // the matrix may be asked for, if there are enough users
+	matrixable bool    // a matrix is possible, if there are enough users
 	deflated   bool    // see Problem.Deflated
 	weights    weights // of classes
 	radius     float64 // share of its clip norm that a gradient moves a report by at most
-	// middle is the label that is 0 as a unit label, and half the size of one unit. Where no intercept can move it, 0
-	// stays 0.
+	// middle is the label that becomes 0 in units of half. It is 0 for counts, and without centring.
 	middle, half float64
 }
 
@@ -65,7 +64,7 @@ func (s shape) counts() bool { return s.traits.Labels == convex.Counts }
 
 func (s shape) indicator(j int) bool { return s.Indicators != nil && s.Indicators[j] }
 
-// clipAt returns the clip that the task sets, or else the given one.
+// clipAt returns the task's clip if it is set, else the given one.
 func (s shape) clipAt(follows float64) float64 {
 	if s.Clip > 0 {
 		return within(s.Clip)

@@ -2,7 +2,7 @@ package practical
 
 import "math"
 
-// A prior describes a group of numbers before they are seen.
+// A prior describes a group of numbers before observation.
 type prior struct {
 	mean, spread float64 // of the group's mean
 	variance     float64 // t0, of a number around it

@@ -38,16 +38,16 @@ func (p Problem) Within(l *Learned, model []float64) ([]float64, error) {
 // matrixNoise holds the noise of a released matrix: of for a number in H, and of/rho for one in b.
 type matrixNoise struct{ of, rho float64 }
 
-// beyond reports whether the released mean square of what a start leaves, c - 2 b'x + x'H x, is above that of zero, c,
-// by more than twice its noise: then the start is no better than none.
+// beyond reports whether the released mean square of a start's residual, c - 2 b'x + x'H x, exceeds c, the mean square
+// for zero, by more than twice its noise: the start is then no better than none.
 func (s *spectrum) beyond(b, x *mat.VecDense, noise matrixNoise) bool {
 	length := mat.Dot(x, x)
 	sd := noise.of * math.Sqrt(4*length/noise.rho/noise.rho+length*length)
 	return s.form(x)-2*mat.Dot(b, x) > 2*sd
 }
 
-// toward returns the b of which (H + damping)^-1 b is as far from the start x toward the least squares fit as the
-// release says more than noise:
+// toward returns the b for which (H + damping)^-1 b lies between the start x and the least squares fit, nearer to the
+// fit the more the release exceeds its noise:
 //
 //	x + max(0, 1 - noise/e'(H + damping)^-1 e) (H + damping)^-1 e,   e = b - H x
 //
@@ -71,8 +71,8 @@ func (s *spectrum) toward(b, x *mat.VecDense, damping float64, noise matrixNoise
 	return &out
 }
 
-// Shrink moves an estimate of a gradient toward zero as far as its noise may be all of it, where steps begin with a
-// declared start: James and Stein's estimate. One of its numbers has the variance.
+// Shrink moves an estimated gradient toward zero by James and Stein's estimate, if steps begin at a declared start.
+// variance is the noise variance of one coordinate.
 func (l *Learned) Shrink(gradient []float64, variance float64) {
 	if !l.FromStart {
 		return

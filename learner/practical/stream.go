@@ -8,40 +8,39 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A Stream tells method.Bank, which follows a stream that never ends, what the loss looks like in the coordinates of
-// steps.
+// A Stream describes the loss in the coordinates of the steps for method.Bank, which follows a stream that never ends.
 type Stream struct {
 	Curvature float64 // h0: a low estimate of the mean second derivative of the loss along one coordinate
 	Slope     float64 // variance of one coordinate of the gradient of one user, at the optimum
-	Spread    float64 // tau: how far from the start the optimum is expected, as a norm
-	// Trust is by how much the curvature grows with the squared norm of a gradient beyond its noise: rows that agree
-	// lie far out in one direction.
+	Spread    float64 // tau: expected distance of the optimum from the start
+	// Trust is the growth of the curvature with the squared norm of a gradient beyond its noise: rows that agree lie far
+	// out in one direction.
 	Trust float64
-	// Clip is the longest clip of classes, see StreamClip; of numbers it is the clip where the residual has deviation
-	// 1 in the coordinates of steps.
+	// Clip is, for classes, the longest clip, see StreamClip; for numbers, the clip for a residual of deviation 1 in the
+	// coordinates of steps.
 	Clip float64
-	// Squared reports whether twice the mean loss, times Residual, is the mean square of the residual, so that
-	// Slope, Trust and Clip follow it.
+	// Squared reports whether the mean square of the residual is twice the mean loss times Residual; Slope, Trust and Clip
+	// then follow the loss.
 	Squared  bool
 	Residual float64
-	// Zero is the mean loss of a model of zeros, whatever the labels; 0: it depends on them.
+	// Zero is the mean loss of a model of zeros, if it is the same for all labels; else 0.
 	Zero float64 `json:",omitempty"`
 }
 
 const (
-	streamNoise     = 0.05 // of a moment, that is enough for the first look
-	streamMostNoise = 0.5  // of a moment, that still teaches something
+	streamNoise     = 0.05 // target noise of a moment in the first look
+	streamMostNoise = 0.5  // largest useful noise of a moment
 	leastCohort     = 250
-	leastOfFew      = 100    // where an eighth of the users is less
-	mostCohort      = 64_000 // beyond it a larger cohort teaches little more
-	streamHalf      = 4      // cohorts whose noise is half of their sampling error are large enough
+	leastOfFew      = 100    // used if an eighth of the users is less
+	mostCohort      = 64_000 // a larger cohort gains little
+	streamHalf      = 4      // a cohort is large enough if its noise is half of its sampling error
 	trust           = 1.25
 )
 
-// StreamLayout divides the users of a task without an end: how many report moments, and the smallest and the
-// largest cohort of a round of gradients. unit returns, for a number of users, the standard deviation of one
-// coordinate of their released sum at clip norm 1. constant reports whether cohorts stay the same. It refuses a
-// stream whose first look would teach nothing, with the number of users that would do.
+// StreamLayout divides the users of a task without an end: how many report moments, and the smallest and the largest
+// cohort of a round of gradients. unit returns, for a number of users, the standard deviation of one coordinate of
+// their released sum at clip norm 1. constant reports whether cohorts stay the same. It refuses a stream whose first
+// look would be too noisy to use; the error states how many users would suffice.
 func (p Problem) StreamLayout(unit func(users uint64) float64, constant bool) (Layout, error) {
 	s := p.shape()
 	noise := func(users uint64) float64 { return unit(users) * p.MomentsNorm() / float64(users) }
@@ -76,14 +75,14 @@ func (p Problem) StreamLayout(unit func(users uint64) float64, constant bool) (L
 }
 
 const (
-	siloRounds      = 64 // that the rows of the horizon are spread over
+	siloRounds      = 64 // rounds over which the rows of the horizon are spread
 	leastSiloRounds = 4
 )
 
-// SiloLayout divides the units of silos whose stream does not end: Units of a block, and Rounds of the horizon. Of more
-// rounds the model follows faster; blocks are larger where moments would be noisier than enough. unit returns, for the
+// SiloLayout divides the units of silos whose stream does not end into Units of a block and Rounds of the horizon. With
+// more rounds the model follows faster; blocks are made larger if moments would be too noisy. unit returns, for the
 // units of a block, the standard deviation of one coordinate of the sum over all units of a round at clip norm 1, and
-// blocks the units of a block in so many rounds. It refuses what teaches nothing.
+// blocks returns the units of a block for a number of rounds. It refuses layouts that are too noisy to use.
 func (p Problem) SiloLayout(unit func(units uint64) float64, reports uint64, blocks func(rounds uint64) uint64) (Layout,
 	error) {
 	for rounds := uint64(siloRounds); rounds >= leastSiloRounds; rounds-- {
@@ -110,12 +109,12 @@ func (p Problem) SiloLayout(unit func(units uint64) float64, reports uint64, blo
 			p.Users, reports, leastSiloRounds+1)
 }
 
-// startRounds are the rounds that a start's noise is thought to come from: about as many as a bank remembers.
+// startRounds is the assumed number of rounds behind a start's noise: about the memory of a bank.
 const startRounds = 8
 
-// StartVariance returns about the variance of one coordinate of the optimum around a declared start, in the
-// coordinates of steps: the uncertainty that so many users leave, by their number and the noise that was added.
-// It is +Inf where their number is unknown.
+// StartVariance returns the approximate variance of one coordinate of the optimum around a declared start, in the
+// coordinates of steps. It follows from the number of the start's users and from the added noise, and is +Inf if the
+// number is unknown.
 func (p Problem) StartVariance(of *Learned) float64 {
 	if p.Start == nil || p.StartUsers == 0 {
 		return math.Inf(1)
@@ -155,9 +154,9 @@ func (s numberLook) stream(out *Learned, how convex.FitShape) {
 	out.Frame.Clip = s.clipAt(stream.Clip)
 }
 
-// StreamClip returns the clip of a round of so many users. Of classes the noise of a round is then at most sqrt(8)
-// times its sampling error, but where half of the longest clip is longer. residual is the mean square of the residual
-// of numbers, 1 where it is not known.
+// StreamClip returns the clip of a round of users users. For classes it keeps the round's noise at most sqrt(8) times
+// its sampling error, but is at least half of the longest clip. residual is the mean square of the residual for
+// numbers, 1 if unknown.
 func (p Problem) StreamClip(l Layout, of *Learned, users uint64, residual float64) float64 {
 	s, longest := p.shape(), of.Stream.Clip
 	if s.classes == 0 {

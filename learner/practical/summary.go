@@ -1,16 +1,15 @@
 package practical
 
-// A Summary reports to people the numbers that the first cohorts of a plan released, and on which the later
-// rounds are based.
+// A Summary holds, for display, the released numbers of a plan's first cohorts on which the later rounds are based.
 type Summary struct {
 	Norm      float64 `json:"norm"`          // root of the mean square of a row's norm in the frame's coordinates
 	ClipNorm  float64 `json:"clip_norm"`     // of gradients, in these coordinates
-	Clipped   float64 `json:"clipped_share"` // of gradients, as expected; 0 in a task without an end, as Step
-	ClippedAt string  `json:"clipped_at"`    // the model that this is of: start, of classes, or linear fit, of numbers
+	Clipped   float64 `json:"clipped_share"` // expected share of gradients; 0 in a task without an end, like Step
+	ClippedAt string  `json:"clipped_at"`    // the model of Clipped: "start" for classes, "linear fit" for numbers
 	Step      float64 `json:"step"`
-	// v, of which steps are 1/v and shorter, or eta; empty where steps follow a stream
+	// StepName is v, if steps are at most 1/v, or eta; empty if steps follow a stream.
 	StepName string `json:"step_name"`
-	// Effective is the number of coordinates that the second-moment matrix sees above its noise; 0 without one.
+	// Effective is the number of coordinates in which the second-moment matrix exceeds its noise; 0 without a matrix.
 	Effective float64 `json:"effective_coordinates,omitempty"`
 }
 

@@ -2,18 +2,18 @@ package practical
 
 import "math"
 
-// uncut undoes in means, as far as the release itself tells, that reports of moments are cut to their norm M: means
-// that are cut look nearer to 0 than they are, and rows that are centred there keep a mean, in whose direction steps
-// made for centred rows are too long. Where all rows are cut by the factor k the release m, q (of x and x^2) obeys
+// uncut corrects means for the cut of reports of moments to norm M, as far as the release determines it. Means of cut
+// reports are too near to 0, and rows centred by them keep a mean, in whose direction steps for centred rows are too
+// long. If all rows are cut by the factor k, the release m, q (of x and x^2) satisfies
 //
 //	M^2 = k sum q + k^2 + k^2 sum of numbers E x^4,    k^2 E x^4 >= q^2 + 4 q m^2/k - 4 m^4/k^2
 //
-// where numbers are symmetric around their means: a fourth central moment is at least the square of the
-// variance. Means are divided by the largest k that does not contradict that, so by no more than rows must have
-// been cut; by nothing where noise may be the cause. That is near for rows far from zero, whose means say how
-// they were cut. Of rows around zero only an assumed law could: with the normal one, of three times that
-// moment, rows of a lighter tail seem cut twenty times. Variances stay as cut as they are: steps that are
-// longer by 1/k are what the constants of steps were chosen with.
+// where numbers are symmetric around their means: a fourth central moment is at least the square of the variance. Means
+// are divided by the largest k that does not contradict that, so by no more than rows must have been cut, and not at
+// all if noise may be the cause. The correction is close for rows far from zero, whose means determine the cut. For
+// rows around zero only an assumed law could determine it: under the normal law, with three times that moment, rows of
+// a lighter tail appear to be cut twenty times. Variances are not corrected, because the constants of steps were chosen
+// with steps that are longer by 1/k.
 func (s shape) uncut(r released) released {
 	var sum, fourth, cross, means, squares, count float64
 	for j, q := range r.square {

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	weightNoise = 1.5 // most noise of gradients that are cut for weights, in units of the curvature of the loss
-	freeOfNoise = 2   // times the noise without weights, which weights may always bring
+	weightNoise = 1.5 // largest noise of gradients cut for weights, in units of the curvature of the loss
+	freeOfNoise = 2   // weights may always increase the noise by this factor
 )
 
 // weights are the factors of the loss of an event, by its class; nil means 1 for all.
@@ -21,8 +21,8 @@ func (w weights) of(k int) float64 {
 	return w[k]
 }
 
-// heaviest returns the largest weight of a class. Gradients are cut in units of it: cut to the length of other
-// classes' gradients, the heaviest class's would count as if it had no weight.
+// heaviest returns the largest weight of a class, the unit of the clip of gradients: cut to the length of other
+// classes' gradients, the heaviest class's gradients would lose their weight.
 func (w weights) heaviest() float64 {
 	if w == nil {
 		return 1
@@ -30,7 +30,7 @@ func (w weights) heaviest() float64 {
 	return slices.Max(w)
 }
 
-// weighted returns shares as the loss counts them, and the mean weight of an event.
+// weighted returns the shares weighted as in the loss, and the mean weight of an event.
 func (w weights) weighted(shares []float64) (out []float64, mean float64) {
 	if out = slices.Clone(shares); w == nil {
 		return out, 1

@@ -18,8 +18,8 @@ type Maker struct {
 	counts []uint32
 }
 
-// New makes the Maker of a phase whose reports have the parameters p. A nil entropy is the system's, and wanted
-// wherever users are served.
+// New returns the Maker of a phase whose reports have the parameters p. A nil entropy is the system's, which is
+// required for serving users.
 func New(c Config, p randomizer.Params, entropy rand.Source) (*Maker, error) {
 	exact, err := NewExact(c)
 	if err != nil {
@@ -41,7 +41,7 @@ func New(c Config, p randomizer.Params, entropy rand.Source) (*Maker, error) {
 	return &Maker{exact: exact, params: p, sum: sum}, nil
 }
 
-// At moves to the point and the frame of a round, as Exact.At. It refuses what CheckProx does.
+// At moves to the point and the frame of a round, like Exact.At. It returns the errors of CheckProx.
 func (m *Maker) At(point []float64, frame *convex.Frame) error {
 	if c := m.exact.c; c.Prox != nil {
 		if err := c.CheckProx(max(1, m.params.Units), convex.Norm(point)); err != nil {
@@ -51,14 +51,13 @@ func (m *Maker) At(point []float64, frame *convex.Frame) error {
 	return m.exact.At(point, frame)
 }
 
-// Reseed takes a fresh seed from the system, where the entropy is the system's. A caller that serves users reseeds
-// before each chunk of reports: copies of the process, such as machines cloned from one snapshot, then share no noise.
+// Reseed takes a fresh seed from the system, if the entropy is the system's. A caller that serves users reseeds before
+// each chunk of reports: copies of the process, such as machines cloned from one snapshot, then share no noise.
 func (m *Maker) Reseed() { m.sum.Reseed() }
 
-// Report appends the report of a block in the round, packed: always Params.ReportBytes bytes. Its units are
-// placed on the lattice one by one, and noise is drawn once; units that it lacks of Params.Units contribute
-// zero. More units than those panic: the Maker is of another block. Each call is a new draw, so each user is
-// asked once a round.
+// Report appends the report of a block in the round, packed: always Params.ReportBytes bytes. Its units are placed on
+// the lattice one by one, and noise is drawn once; units that it lacks of Params.Units contribute zero. It panics if
+// the block has more units. Each call is a new draw, so call it once for each user and round.
 func (m *Maker) Report(dst []byte, b block.Block) []byte {
 	dst, err := m.ReportUntil(context.Background(), dst, b)
 	if err != nil {
@@ -67,8 +66,8 @@ func (m *Maker) Report(dst []byte, b block.Block) []byte {
 	return dst
 }
 
-// ReportUntil is like Report, but draws nothing where ctx ends while a minimiser is worked out, which may take
-// minutes. Then it returns the error of ctx.
+// ReportUntil works like Report, but draws nothing and returns ctx's error if ctx ends during the computation of a
+// minimiser, which may take minutes.
 func (m *Maker) ReportUntil(ctx context.Context, dst []byte, b block.Block) ([]byte, error) {
 	defer m.exact.forget()
 	if err := m.add(ctx, b); err != nil {

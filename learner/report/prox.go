@@ -9,10 +9,10 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A Prox makes a report carry the minimiser over its block of the rows' mean loss + (Weight/2)||. - c||^2,
-// minus c, where c is the round's point: Steps steps of gradient descent from c within Set, which holds c,
-// whatever the rows are. The slope of a row's loss is cut where its gradient would be longer than ClipNorm; the
-// loss stays convex, for losses of one linear score.
+// A Prox makes a report carry the minimiser over its block of the rows' mean loss + (Weight/2)||. - c||^2, minus c,
+// where c is the round's point: the result of exactly Steps steps of gradient descent from c within Set, which contains
+// c. The slope of a row's loss is cut where its gradient would be longer than ClipNorm; the loss stays convex, for
+// losses of one linear score.
 //
 // The answer is no longer than ClipNorm/Weight, and moves by at most 2 ClipNorm/(Weight K) (1 + 2^-18) where
 // one of K rows is replaced, after any number of steps (docs/proofs/theorem-a.md, section 3, a report of a
@@ -29,7 +29,7 @@ type Prox struct {
 // apart, 2/eta - 2 lambda: twice the smoothness that the step size must be planned for.
 func (x Prox) Curvature() float64 { return 2 * (1/x.StepSize - x.Weight) * (1 - 0x1p-24) }
 
-// validate holds a Prox against what else is reported.
+// validate checks a Prox against the rest of the configuration.
 func (x Prox) validate(c Config) error {
 	positive := func(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 	switch {
@@ -67,9 +67,9 @@ func projects(s convex.Set) bool {
 // that and not with a block.
 const addends = convex.Addends
 
-// CheckProx refuses a Prox that floating-point arithmetic would take outside of the margin 1 + 2^-18 that is charged
-// for: of blocks of so many units, at points of norm at most radius, or one that is not valid. Nothing in it depends on
-// rows (docs/proofs/theorem-a.md, section 7).
+// CheckProx refuses an invalid Prox, and one whose rounding errors could exceed the charged margin 1 + 2^-18, for
+// blocks of units units at points of norm at most radius. It does not depend on rows (docs/proofs/theorem-a.md, section
+// 7).
 func (c Config) CheckProx(units uint64, radius float64) error {
 	if err := c.validate(); err != nil {
 		return err
@@ -99,7 +99,8 @@ type solver struct {
 	slope     func(s, y float64) float64
 	from, z   []float64 // the point x that a step starts from, and x - c
 	part, sum []float64 // of the rows' gradients
-	// of each row: the largest slope whose gradient is no longer than the clip norm; below 0: the row says zero
+	// cuts holds for each row the largest slope whose gradient is no longer than the clip norm; below 0: the row
+	// contributes zero.
 	cuts []float64
 }
 
@@ -111,14 +112,14 @@ func newSolver(c Config) *solver {
 	return &solver{slope: convex.SlopeOf(c.Loss), from: of(), z: of(), part: of(), sum: of()}
 }
 
-// Minimiser returns the minimiser that a block reports, in a report of that many units with a Prox: rows that
-// it lacks contribute zero. The result is valid until the next call.
+// Minimiser returns the minimiser of a block, for a report of units units with a Prox: missing units contribute zero.
+// The result is valid until the next call.
 func (e *Exact) Minimiser(b block.Block, units uint64) []float64 {
-	z, _ := e.minimiser(context.Background(), b, units) // which does not end
+	z, _ := e.minimiser(context.Background(), b, units) // the context never ends
 	return z
 }
 
-// minimiser is like Minimiser, but gives up between two steps when ctx ends.
+// minimiser works like Minimiser, but stops between two steps when ctx ends.
 func (e *Exact) minimiser(ctx context.Context, b block.Block, units uint64) ([]float64, error) {
 	s, x := e.solver, e.c.Prox
 	s.cuts = s.cuts[:0]

@@ -5,8 +5,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// A Scorer computes what a device reports of the announced point beside its gradient: the loss, and for labels that are
-// classes whether the class was predicted. The loss is the task's, also where the gradient is of its envelope. One
+// A Scorer computes the scores of the announced point that a device reports beside its gradient: the loss and, for
+// classes, whether the class was predicted. The loss is the task's, even if the gradient is its envelope's. One
 // goroutine uses it.
 type Scorer struct {
 	card     convex.Scorecard
@@ -20,8 +20,8 @@ func NewScorer(features *task.FeatureMap, card convex.Scorecard, loss convex.Los
 	return &Scorer{card: card, loss: loss, features: features}
 }
 
-// Score overwrites dst, of the card's length, with what a point scores on a row that the loss accepts. It keeps nothing
-// of the row.
+// Score overwrites dst, of the card's length, with the scores of a point on a row that the loss accepts. It keeps
+// nothing of the row.
 func (s *Scorer) Score(dst, point []float64, row convex.Example) {
 	correct := false
 	if s.card.Correctness {

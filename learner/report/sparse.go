@@ -6,16 +6,16 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A sparse is the scratch memory for a row with few features: its gradient has as few coordinates where the
-// loss is of one score, and the round has no frame that moves the other coordinates.
+// A sparse is the scratch memory for a row with few features. Its gradient has as few coordinates if the loss has one
+// score and the round has no frame that moves the other coordinates.
 type sparse struct {
 	on     bool
 	index  []int32   // of values; never nil
-	values []float64 // what the row says: the gradient's, then the scores
+	values []float64 // the row's values: the gradient's, then the scores
 	point  []float64 // the round's, at the row's features
 }
 
-// unitAt returns the vector of Unit, to the bit, and the coordinates of its values; nil: all coordinates.
+// unitAt returns the same vector as Unit, bit for bit, and the coordinates of its values; nil means all coordinates.
 func (e *Exact) unitAt(rows ...convex.Example) ([]int32, []float64) {
 	if !e.sparse.on || len(rows) != 1 {
 		return nil, e.Unit(rows...)

@@ -9,7 +9,7 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// A Statistic is the function of a row that a phase asks for. Its number is the one in wire.Statistic.
+// A Statistic is the function of a row that a phase reports. Its number is the one in wire.Statistic.
 type Statistic uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	MomentMatrix
 )
 
-// statistics are the rows of all that is known of a statistic here, by its number.
+// statistics is the table of statistics, by number.
 var statistics = [...]struct {
 	name string
 	// config returns the configuration of a phase of the statistic, in a task whose gradients are reported by
@@ -72,23 +72,22 @@ type Config struct {
 	Loss convex.Loss
 	// ClipNorm bounds the statistic of a row, without scores.
 	ClipNorm float64
-	// Radius bounds the mean gradient of a unit's rows, as a share of ClipNorm; 0: 1. Moments have none: they would no
-	// longer be of the rows.
+	// Radius bounds the mean gradient of a unit's rows, as a share of ClipNorm; 0 means 1. It does not apply to moments,
+	// which it would distort.
 	Radius float64
 	// Practical defines the moments, in a practical plan; nil in a proved one. From the second round on a
 	// practical plan announces frames, and its statistics are in units of the frame's clip: ClipNorm is 1.
 	Practical *practical.Problem
-	// Prox asks for minimisers in the place of gradients; nil: gradients.
+	// Prox selects minimisers instead of gradients; nil selects gradients.
 	Prox *Prox
-	// Scores is the number of coordinates of Score that follow the gradient, and Score writes them; both zero
-	// where there are none.
+	// Scores is the number of score coordinates that follow the gradient, and Score writes them; both are zero without
+	// scores.
 	Scores int
 	Score  func(dst, point []float64, row convex.Example)
 }
 
 // Phase returns the configuration of a phase of a statistic, in a task whose gradients are reported by c. With
-// smoothing B above 0 it reports the gradient of the loss's Moreau envelope. Devices and simulations call it,
-// each with the c that it believes.
+// smoothing B above 0 it reports the gradient of the loss's Moreau envelope.
 func (c Config) Phase(s Statistic, smoothing float64) (Config, error) {
 	if smoothing != 0 {
 		envelope, err := convex.NewEnvelope(c.Loss, smoothing)
@@ -146,7 +145,7 @@ func (c Config) validate() error {
 	return nil
 }
 
-// An Exact computes what a report is about, in real numbers and without noise: for baselines, and beneath a Maker. One
+// An Exact computes the vector of a report in floating point and without noise, for baselines and for a Maker. One
 // goroutine uses it.
 type Exact struct {
 	c      Config
@@ -158,7 +157,7 @@ type Exact struct {
 	mean   []float64      // over a block's units
 	framed convex.Example // scratch
 	plain  []float64      // scratch: a gradient that is to be whitened
-	blank  convex.Example // stands in for a row that is none of the task's
+	blank  convex.Example // replaces an invalid row
 	sparse sparse
 	solver *solver // of a Prox
 }
@@ -182,8 +181,8 @@ func NewExact(c Config) (*Exact, error) {
 // framed reports whether the statistic is in the coordinates of frames.
 func (c Config) framed() bool { return c.Practical != nil && c.Statistic != Moments }
 
-// At moves to the point and the frame of a round; without a frame rows are as declared. A round of moments has no
-// point, and the first one no frame. The frame must not change as long as it is used.
+// At moves to the point and the frame of a round; without a frame rows are in the declared coordinates. A round of
+// moments has no point, and the first one no frame. The caller must not change the frame while it is in use.
 func (e *Exact) At(point []float64, frame *convex.Frame) error {
 	want := 0
 	if e.c.Statistic == Gradient {
@@ -298,7 +297,7 @@ func (e *Exact) Mean(b block.Block) []float64 {
 // fit returns the row if it is an event of the task, else a row that replaces it, and true.
 func (e *Exact) fit(row convex.Example) (_ convex.Example, unfit bool) {
 	if e.c.Check(row) != nil {
-		return e.blank, true // whatever was wrong with it, the work is a row's
+		return e.blank, true // the work is the same as for a valid row
 	}
 	return row, false
 }
@@ -332,7 +331,7 @@ func (e *Exact) write(row convex.Example, unfit bool) {
 	}
 }
 
-// forget overwrites what is left of the last block.
+// forget overwrites the remains of the last block.
 func (e *Exact) forget() {
 	clear(e.vector)
 	clear(e.unit)

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// curated are the names of the methods of one process that has all rows: each asks for them again and again, and
-// releases one model. The methods are of package oneplace; this is the order of the documentation.
+// curated lists the methods of one process that has all rows, see package oneplace, in the order of the documentation.
 var curated = [...]string{"output", "output-sgd", "output-phases", "gradscore", "deletion", "phased-erm", "phased-sco",
 	"strongly-convex-erm", "strongly-convex-sco", "group-sgd", "filtered", "resque", "resque-sco", "resque-ball",
 	"noisy-sgd", "ball-accel", "fixed-lambda"}

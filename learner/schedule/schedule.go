@@ -202,7 +202,7 @@ func (c Case) Validate(name string) error {
 	return nil
 }
 
-// minimizers returns an error that tells why silos cannot report minimisers; nil where they can.
+// minimizers returns an error that explains why silos cannot report minimisers, or nil if they can.
 func (c Case) minimizers() error {
 	switch {
 	case !c.Silos:

@@ -11,16 +11,16 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// A broker reads and writes the task's records, tries again what fails, and waits.
+// A broker reads and writes the task's records, retries failed calls, and waits.
 type broker struct {
 	config Config
 	jitter *rand.Rand
-	edited func(context.Context) // is told of a change through the History
+	edited func(context.Context) // called after a change through the History
 	wake   <-chan stream.Wake    // nil: only the timer wakes
 	unsure bool                  // the connection was lost, or wakes were, since the last look around
 
 	trouble stream.Trouble // calls that fail
-	cause   string         // that Observer.Trouble was told last
+	cause   string         // last passed to Observer.Trouble
 }
 
 // watch asks the broker for wake-ups. Without them the learner polls.
@@ -38,9 +38,9 @@ func (b *broker) watch(ctx context.Context) error {
 	return nil
 }
 
-// put writes once and insists that our bytes are stored, above the sequences of our earlier records on the same
-// stream: a stream that gives a lower sequence has lost some. It tries until it knows, unless the broker will
-// never take them.
+// put writes a record once and requires that these bytes are stored, at a sequence above those of our earlier records
+// on the stream: a stream that assigns a lower sequence has lost records. It retries until the outcome is known, unless
+// the broker will never accept the bytes.
 func (b *broker) put(ctx context.Context, subject string, data []byte, before uint64) error {
 	for {
 		result, err := b.config.Records.PutOnce(ctx, subject, data)
@@ -69,8 +69,8 @@ func (b *broker) put(ctx context.Context, subject string, data []byte, before ui
 	}
 }
 
-// await reads a subject until something is there, or meanwhile refuses to wait any longer. That nothing is there yet
-// decides nothing.
+// await reads a subject until it has a record, or until meanwhile returns an error. That the subject is empty now does
+// not show that nothing was written.
 func (b *broker) await(ctx context.Context, subject string, meanwhile func(context.Context) error) (stream.Message,
 	error) {
 	for {
@@ -97,7 +97,7 @@ func (b *broker) await(ctx context.Context, subject string, meanwhile func(conte
 	}
 }
 
-// failed logs a call that failed and is tried again. Of many in a row it logs one now and then, and the rest at level
+// failed logs a failed call that will be retried. In a run of failures it logs one now and then, and the rest at level
 // debug.
 func (b *broker) failed(err error, message string, attributes ...any) {
 	if cause := err.Error(); cause != b.cause {
@@ -108,7 +108,7 @@ func (b *broker) failed(err error, message string, attributes ...any) {
 		err)...)
 }
 
-// answered ends a row of failures.
+// answered ends a run of failures.
 func (b *broker) answered() {
 	if b.cause != "" {
 		b.cause = ""
@@ -125,7 +125,7 @@ func (b *broker) pause(ctx context.Context) error {
 	return err
 }
 
-// pauseFor is pause with a timer of at most so long; woken reports whether something else ended it.
+// pauseFor works like pause, with a timer of at most most; woken reports whether a wake-up or a change ended it.
 func (b *broker) pauseFor(ctx context.Context, most time.Duration) (woken bool, err error) {
 	timer := time.NewTimer(most/2 + time.Duration(b.jitter.Int64N(int64(most/2)+1)))
 	defer timer.Stop()
@@ -146,12 +146,12 @@ func (b *broker) pauseFor(ctx context.Context, most time.Duration) (woken bool, 
 	return true, nil
 }
 
-// readPatiently reads until the broker answers. If the record must be there, it also reads until it is, or until
-// patience with an answering broker ends.
+// readPatiently reads until the broker answers. If the record must exist, it also reads until the record is found, or
+// until patience has passed with a broker that answers.
 func (b *broker) readPatiently(
 	ctx context.Context, read func() (stream.Message, error), must bool,
 ) (stream.Message, error) {
-	var since time.Time // of the first answer after the last trouble
+	var since time.Time // of the first answer after the last fault
 	for {
 		msg, err := read()
 		missing := errors.Is(err, stream.ErrNotFound)

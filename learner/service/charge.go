@@ -9,13 +9,12 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// cost returns the proved upper bound on what a round costs one of its users, together with all other rounds
-// that the same user may answer: of a stint of several rounds each is charged with the cost of all, so that the
-// largest charge is what a user pays whichever rounds it answered, and nothing has to be added up. It is for
-// the worst adversary of the trust model. It holds for every outcome that check accepts: a missing user is
-// topped up, so at least floor(gamma n) b honest trials are in each total however many of the n users answered
-// (docs/proofs/theorem-a.md, dummy noise). Under trust local it rests on the b trials of the user's own report
-// alone.
+// cost returns the proved upper bound on what a round costs one of its users, together with all other rounds that the
+// same user may answer: each round of a stint is charged the cost of the whole stint, so that the largest charge bounds
+// a user's cost whichever rounds it answered, and nothing has to be added up. It is for the worst adversary of the
+// trust model. It holds for every outcome that check accepts: a missing user is topped up, so at least floor(gamma n) b
+// honest trials are in each total however many of the n users answered (docs/proofs/theorem-a.md, dummy noise). Under
+// trust local it rests on the b trials of the user's own report alone.
 func (c *core) cost(at manifest.Place) (state.Cost, error) {
 	honest, err := manifest.HonestFraction(c.task.Plan)
 	if err != nil {

@@ -30,26 +30,26 @@ type Config struct {
 	// version. It is not called when the store already holds a task.
 	Prepare func() (*wire.Task, error)
 
-	// AcceptRollback lets a learner whose state folder is an older copy apply the batches on the broker again,
-	// up to the newest announced round, instead of answering ErrStateRolledBack. Every byte that it writes on
-	// the way must equal the stored bytes, so model and ledger become what they were.
+	// AcceptRollback lets a learner whose state folder is an older copy apply the batches on the broker again, up to the
+	// newest announced round, instead of returning ErrStateRolledBack. Every byte that it writes on the way must equal the
+	// stored bytes, so model and ledger become what they were.
 	AcceptRollback bool
 
-	// Finish is asked at each round whether the task is to end. Nil never ends it before its plan does.
+	// Finish decides at each round whether to end the task early. Nil: only the plan ends it.
 	Finish *Finisher
 
-	// History writes the records of rounds, and changes the state between them; nil: one of Store, which nobody else uses.
+	// History writes the records of rounds, and changes the state between them; nil: a new one of Store.
 	History *History
 	// Snapshots decides which models are kept.
 	Snapshots Retention
 
 	Observer Observer      // nil observes nothing
 	Logger   *slog.Logger  // nil discards
-	Poll     time.Duration // longest time between looks at the broker where it does not wake; default 1 s
-	// Rest is the longest time between looks for a batch while the broker wakes: the time grows up to it while nothing
-	// comes. Default 15 s.
+	Poll     time.Duration // longest time between reads of the broker if it sends no wake-ups; default 1 s
+	// Rest is the longest time between reads for a batch while the broker sends wake-ups: the time grows up to it while no
+	// batch comes. Default 15 s.
 	Rest time.Duration
-	// Patience bounds the search for a record that must exist, before it counts as lost: a replica that lags
+	// Patience is the time for which a record that must exist may be missing before it counts as lost: a lagging replica
 	// may have answered. Default 15 s.
 	Patience time.Duration
 }
@@ -103,13 +103,14 @@ func (c *Config) validate() error {
 	return err
 }
 
-// An Observer is told what happened, for metrics and progress. Every func may be nil, and must return quickly.
+// An Observer receives events for metrics and progress. Every func may be nil, and must return quickly.
 type Observer struct {
-	Resumed   func(Progress)             // what is committed: at the start, and after somebody changed it between two rounds
+	Resumed   func(Progress)             // the committed state: at the start, and after a change between two rounds
 	Announced func(round, cohort uint64) // the round is stored on the broker
 	Applied   func(Applied)              // a round was committed
-	Lost      func(subject string)       // a record that stood at the broker is gone
-	// Trouble is told why calls of the broker begin to fail, or fail for another reason; and "" when they work again.
+	Lost      func(subject string)       // a record that was on the broker is gone
+	// Trouble receives the cause when calls to the broker begin to fail or fail for another cause, and "" when they
+	// succeed again.
 	Trouble func(cause string)
 }
 
@@ -125,5 +126,5 @@ type Applied struct {
 	GradientNorm float64 // of the noisy mean gradient; 0 in a round of second moments
 	Rejects      map[string]uint64
 	Took         time.Duration // from announcement to commit
-	Waited       time.Duration // of that, until the batch was there
+	Waited       time.Duration // part of Took: until the batch was found
 }

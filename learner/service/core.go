@@ -33,19 +33,19 @@ type core struct {
 	end       *wire.End // nil until the task has ended
 }
 
-// A commit is one change of the store, decided and not yet made.
+// A commit is a change of the store that was decided and not yet written.
 type commit struct {
 	next    state.Checkpoint
 	entries []state.Entry
 	applied Applied // zero at the start
 	record  Record
 	model   []float64 // after a step; nil: as before
-	// redone is the record of the round before, with a rollback that the stored rounds show; nil: none.
+	// redone is the record of the previous round with a rollback that the stored rounds show; nil: no rollback.
 	redone *Record
 	before []byte // the model before that rollback
 }
 
-// begin decides the first commit: the signed task, the algorithm at its start, round 1 reserved.
+// begin returns the first commit: the signed task, the algorithm at its start, round 1 reserved.
 func begin(identity *seal.Identity, body *wire.Task) (commit, error) {
 	signed, err := identity.Sign(body)
 	if err != nil {
@@ -71,7 +71,7 @@ func newCore(identity *seal.Identity, signed []byte) (*core, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stored task: %w; is --identity the one that this state was begun with?", err)
 	}
-	if err := manifest.CheckTask(task); err != nil { // before anybody else has to refuse it
+	if err := manifest.CheckTask(task); err != nil { // before it is published
 		return nil, err
 	}
 	return &core{identity: identity, task: task, taskHash: stream.HashOf(body), stageKey: task.StageKey}, nil
@@ -118,8 +118,8 @@ func (c *core) algorithm(at state.Checkpoint) (learner.Algorithm, error) {
 	return learner.Resume(c.task.Plan, at.Algorithm)
 }
 
-// apply decides the commit that consumes the batch of the announced round, whose users came at a pace. With finish, End
-// follows.
+// apply returns the commit that consumes the batch of the announced round. p is the pace of its users. With finish, End
+// follows the round.
 func (c *core) apply(msg stream.Message, finish bool, p pace) (commit, error) {
 	batch := &wire.Batch{}
 	if _, err := seal.Verify(msg.Data, c.stageKey, batch); err != nil {
@@ -153,8 +153,8 @@ func (c *core) apply(msg stream.Message, finish bool, p pace) (commit, error) {
 	return out, nil
 }
 
-// withdrawn reports whether the announced round asks at another point, or in another frame, than the method does: the
-// model was rolled back since.
+// withdrawn reports whether the announced round has another point or frame than the method's query, because the model
+// was rolled back since.
 func (c *core) withdrawn(q method.Query) bool {
 	if len(c.round.Point) == 0 || c.place.Phase.GetTop() == 0 {
 		return false
@@ -162,7 +162,7 @@ func (c *core) withdrawn(q method.Query) bool {
 	return !slices.Equal(q.Point, c.round.Point) || q.Frame != nil && q.Frame.Clip != c.round.Frame.GetClip()
 }
 
-// describe fills in the record of a round, whose batch was stored at a time; zero: now.
+// describe fills in the record of a round. stored is the time at which its batch was stored; zero: now.
 func (c *core) describe(out *commit, stored time.Time, alg learner.Algorithm) {
 	a, r := &out.applied, &out.record
 	if stored.IsZero() {
@@ -193,7 +193,7 @@ func (c *core) describe(out *commit, stored time.Time, alg learner.Algorithm) {
 	}
 }
 
-// validate holds a batch against the round that it answers.
+// validate checks a batch against the round that it answers.
 func (c *core) validate(subject string, b *wire.Batch) error {
 	if err := stream.CheckSubject(subject, b); err != nil {
 		return err
@@ -232,7 +232,7 @@ func (c *core) validate(subject string, b *wire.Batch) error {
 // no step; in an interactive phase it uses one up.
 func (c *core) settle(out *commit, b *wire.Batch, hash state.Hash, alg learner.Algorithm) (state.Entry, error) {
 	if b.Void {
-		if c.place.Interactive() { // its users answered, and answer no round more than planned
+		if c.place.Interactive() { // its users answer no more rounds than planned
 			if err := alg.Skip(); err != nil {
 				return state.Entry{}, err
 			}

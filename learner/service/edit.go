@@ -13,8 +13,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// consume commits what follows from the batch of the announced round, with its record, in one write. Between this and
-// the announcement somebody may have changed the committed state through the History.
+// consume applies the batch of the announced round and commits the result with the round's record in one write. The
+// committed state may have changed through the History since the announcement.
 func (s *Service) consume(ctx context.Context, c *core, msg stream.Message, finish bool, p pace) (commit, error) {
 	h, r := s.config.History, c.round.Round
 	h.mu.Lock()
@@ -73,16 +73,16 @@ func (s *Service) renewed(ctx context.Context, c *core) (*core, error) {
 	return c, err
 }
 
-// asks reports whether a signed round asks at the point of another; one that is no round asks nothing.
+// asks reports whether a signed round has the same point as another. It returns false for bytes that are no round.
 func asks(signed []byte, other *wire.Round) bool {
 	envelope, round := &wire.Signed{}, &wire.Round{}
 	return stream.Unmarshal(signed, envelope) == nil && stream.Unmarshal(envelope.Body, round) == nil &&
 		slices.Equal(round.Point, other.Point)
 }
 
-// rolledBackThen decides the commit again for a state that is an older copy of one that was rolled back between
-// this round and the one before: the next Round, which is stored already, asks at a kept model. It returns the
-// given step where no kept model leads there. History.mu is held.
+// rolledBackThen computes the commit again for an older copy of a state that was rolled back between this round and the
+// one before: the next Round, which is stored already, asks at a kept model. It returns the given step if no kept model
+// leads there. History.mu is held.
 func (s *Service) rolledBackThen(ctx context.Context, c *core, msg stream.Message, finish bool, p pace,
 	step commit) (commit, error) {
 	h := s.config.History
@@ -123,11 +123,11 @@ func (s *Service) rolledBackThen(ctx context.Context, c *core, msg stream.Messag
 	return step, nil
 }
 
-// edited reports a change that was made between two rounds.
+// edited reports a change between two rounds to the observer.
 func (s *Service) edited(ctx context.Context) {
 	at, err := s.config.Store.Load(ctx)
 	if err != nil {
-		return // who asked for the change is told
+		return // the caller of the change gets the error
 	}
 	c, err := resume(s.config.Identity, at)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A Finisher asks a Service to end its task before the last step, at the first place where a commit allows it. A
-// request lasts as long as the process. It is safe for concurrent use.
+// A Finisher requests that a Service end its task before the last step, at the next commit that can do so. A request
+// lasts as long as the process. It is safe for concurrent use.
 type Finisher struct {
 	mu      sync.Mutex
 	asked   bool
@@ -22,11 +22,11 @@ type Finisher struct {
 	changed chan struct{}
 }
 
-// NewFinisher returns one that asks for nothing yet.
+// NewFinisher returns a Finisher without a request.
 func NewFinisher() *Finisher { return &Finisher{changed: make(chan struct{}, 1)} }
 
-// Finish asks for the end. A round that is announced has its outcome applied first, unless now is set: then it is given
-// up if its batch is not there, and stays charged. A second request can only hurry the first one.
+// Finish requests the end. The outcome of an announced round is applied first. With now, a round without a batch is
+// given up instead, and stays charged. A second request can only set now.
 func (f *Finisher) Finish(now bool) {
 	f.mu.Lock()
 	f.asked, f.now = true, f.now || now
@@ -43,9 +43,9 @@ func (f *Finisher) state() (asked, now bool) {
 	return f.asked, f.now
 }
 
-// giveUp returns the commit that ends the task instead of running the committed next round. That round stays
-// charged as it was reserved, because it may be announced and its users may have answered; its batch, stored or
-// still to come, is not used.
+// giveUp returns the commit that ends the task instead of running the committed next round. That round stays charged as
+// it was reserved, because it may be announced and its users may have answered. Its batch is not used, even if it is
+// stored.
 func (c *core) giveUp() (commit, error) {
 	out := commit{next: c.committed}
 	void, err := out.next.Ledger.Void(c.round.Round, 0, state.Hash{})
@@ -67,8 +67,8 @@ func (c *core) signEnd(last uint64, reason string) ([]byte, error) {
 	return signed, nil
 }
 
-// endsBefore reports whether the task must end before round r: a stored End gave a round up, or the end is
-// asked for and nobody was asked for the round yet.
+// endsBefore reports whether the task must end before round r: a stored End gave a round up, or the end was requested
+// and the round was not announced yet.
 func (s *Service) endsBefore(r uint64, p past) bool {
 	if p.ended {
 		return p.reason == ReasonGivenUp && r > p.decided
@@ -87,16 +87,16 @@ func (s *Service) endsAfter(r uint64, p past) bool {
 }
 
 // awaitBatch waits for the batch of the announced round; it returns false if the round must be given up. Meanwhile it
-// checks that the records that the batch will answer still exist. What stands there and is not the stage's decides
-// nothing: the wait goes on, and says so once. The Close that follows a batch wakes; a wake may be lost, and a batch
-// may stand without its Close.
+// checks that the records that the batch will answer still exist. A record on the subject that the stage did not write
+// is logged once, and the wait goes on. The Close that follows a batch wakes the learner; a wake-up may be lost, and a
+// batch may be stored without its Close.
 func (s *Service) awaitBatch(ctx context.Context, c *core) (stream.Message, bool, error) {
 	around := lookout{next: time.Now().Add(lookEvery)}
 	said := false
 	rest := s.config.Poll
 	for {
-		quiet := false                    // the broker answered that nothing is there, and nothing else is to be found out
-		_, now := s.config.Finish.state() // before the look
+		quiet := false                    // the broker answered that there is no batch, and nothing else is left to check
+		_, now := s.config.Finish.state() // before the read
 		msg, err := s.broker.batch(ctx, c)
 		forged := errors.Is(err, seal.ErrNotWritten)
 		if forged && !said {
@@ -137,10 +137,10 @@ func (s *Service) awaitBatch(ctx context.Context, c *core) (stream.Message, bool
 	}
 }
 
-// passedOver is the log line of a record that its writer did not write.
+// passedOver is logged for a record that was not signed by the subject's writer.
 const passedOver = "the broker shows a record that its writer did not write, which is passed over"
 
-// batch reads the batch of the announced round. What stands there under another key, or of another round, is
+// batch reads the batch of the announced round. For a record under another key or of another round it returns
 // seal.ErrNotWritten: the broker put it there, or somebody with its rights.
 func (b *broker) batch(ctx context.Context, c *core) (stream.Message, error) {
 	m, err := b.config.Records.Get(ctx, b.config.Task.Batch(stream.Round(c.round.Round)))
@@ -150,7 +150,7 @@ func (b *broker) batch(ctx context.Context, c *core) (stream.Message, error) {
 	if _, err = seal.VerifyRecord(m, c.stageKey, c.taskHash, new(wire.Batch)); errors.Is(err, seal.ErrNotWritten) {
 		return m, err
 	}
-	return m, nil // what else is wrong with it is told where it is applied
+	return m, nil // other faults are reported where it is applied
 }
 
 // abandon commits the end of the task instead of running the next round.

@@ -21,7 +21,7 @@ func (c *core) follow(out *commit, alg learner.Algorithm, finish bool, p pace) e
 		reason = reasonFinished
 	default:
 		q := alg.Query()
-		at, _ := manifest.PhaseOf(c.task.Plan, q.Step) // reserve refuses a step that is not there
+		at, _ := manifest.PhaseOf(c.task.Plan, q.Step) // reserve refuses a step outside the plan
 		if at.Phase.GetTop() > 0 {
 			at.Cohort = c.cohort(at, q.Cohort, out.lastUsers(), p)
 			learner.Announce(alg, at.Cohort) // its clip depends on the cohort
@@ -41,7 +41,7 @@ func (c *core) follow(out *commit, alg learner.Algorithm, finish bool, p pace) e
 		case !errors.As(err, &refused):
 			return fmt.Errorf("reserve round %d: %w", round.Round, err)
 		case out.next.Cursor.Round == 0:
-			return err // nothing was begun: the plan itself is over the budget
+			return err // the task has not begun: the plan itself exceeds the budget
 		default:
 			reason = ReasonBudget
 		}
@@ -69,8 +69,8 @@ const (
 	ReasonGivenUp  = "finished, next round given up"
 )
 
-// refusal returns the error for which a task ended before its last step: the budget's refusal of the round that
-// would have followed. It returns nil where the task is done.
+// refusal returns the error that ended a task before its last step: the budget's refusal of the next round. It returns
+// nil if the task is done.
 func (c *core) refusal() error {
 	if c.end.GetReason() != ReasonBudget {
 		return nil
@@ -83,7 +83,7 @@ func (c *core) refusal() error {
 	if _, err := c.reserve(&ledger, c.nextRound(c.committed.Cursor.Round+1, alg.Query())); err != nil {
 		return fmt.Errorf("the task ended at round %d: %w", c.committed.Cursor.Round, err)
 	}
-	// Another version's accountant refused it. Its signed reason remains.
+	// Another version's accountant refused it. Only its signed reason is known.
 	return fmt.Errorf("the task ended at round %d: %s", c.committed.Cursor.Round, c.end.Reason)
 }
 

@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	keptRecords = 4096 // of the newest rounds, beside those with a model
+	keptRecords = 4096 // of the newest rounds, in addition to those with a model
 	mostPinned  = 100
 )
 
-// Retention decides which models a learner keeps, beside those that are pinned. The zero value keeps none.
+// Retention selects the models that a learner keeps in addition to pinned ones. The zero value keeps none.
 type Retention struct {
-	Rounds uint64        // a model is kept so many rounds after the one before; 0: Every says it
-	Every  time.Duration // after so long
-	Newest int           // how many are kept
+	Rounds uint64        // rounds between kept models; 0: Every applies
+	Every  time.Duration // time between kept models
+	Newest int           // number of models kept
 }
 
-// A History holds the records of a task's rounds, and changes the state of the task between rounds: it pins
-// models, and releases an old one again. A Service writes the records of its rounds through it. It is safe for
-// concurrent use, and the only writer of its store beside that Service.
+// A History holds the records of a task's rounds, and changes the state of the task between rounds: it pins models, and
+// releases an old one again. A Service writes the records of its rounds through it. It is safe for concurrent use, and
+// the only writer of its store besides that Service.
 type History struct {
 	store   state.Store
 	changed chan struct{} // has room for one
@@ -37,7 +37,7 @@ type History struct {
 	mu      sync.Mutex // held through every commit
 	loaded  bool
 	records []Record // by round
-	edited  bool     // the checkpoint is another one than the Service has
+	edited  bool     // the checkpoint differs from the Service's
 }
 
 // NewHistory returns the history in a store.
@@ -45,7 +45,7 @@ func NewHistory(store state.Store) *History {
 	return &History{store: store, changed: make(chan struct{}, 1)}
 }
 
-// ReadRecords returns the records of the newest rounds of a store, in their order; all where newest is 0.
+// ReadRecords returns the records of the newest rounds of a store, oldest first; all of them if newest is 0.
 func ReadRecords(ctx context.Context, store state.Store, newest int) ([]Record, error) {
 	rows, err := store.Rows(ctx, newest)
 	if err != nil {
@@ -62,7 +62,7 @@ func ReadRecords(ctx context.Context, store state.Store, newest int) ([]Record, 
 	return out, nil
 }
 
-// ReadModel returns the model that a store keeps of a round.
+// ReadModel returns the model that a store keeps for a round.
 func ReadModel(ctx context.Context, store state.Store, round uint64) ([]float64, error) {
 	data, err := store.Model(ctx, round)
 	if err != nil {
@@ -74,7 +74,7 @@ func ReadModel(ctx context.Context, store state.Store, round uint64) ([]float64,
 // A NotKeptError is returned when the model of a round is not kept.
 type NotKeptError struct {
 	Round   uint64
-	Nearest []uint64 // the nearest rounds of which it is, one on each side at most
+	Nearest []uint64 // the nearest rounds whose models are kept, at most one on each side
 }
 
 func (e *NotKeptError) Error() string {
@@ -127,8 +127,8 @@ func (h *History) newest() Record {
 	return h.records[len(h.records)-1]
 }
 
-// follow returns the records after a round, and what the store keeps then: the round with its model where that is due,
-// and less of older rounds. With h.mu held.
+// follow returns the records after a round and the changes to the store: it adds the round, with its model if that is
+// due, and drops or shortens older rounds. h.mu is held.
 func (h *History) follow(r Record, model []float64, keep Retention) ([]Record, []state.Kept, error) {
 	last := h.newest()
 	r.Rollback, r.Rollbacks, r.Kept = last.Rollback, last.Rollbacks, last.Kept
@@ -181,8 +181,8 @@ func (k Retention) due(r Record, last *Moment) bool {
 	return r.Time.Sub(last.Time) >= k.Every
 }
 
-// Pin keeps the model of a round until it is unpinned, whatever is kept beside it; pin false lets it go as others do.
-// The model of the newest round is kept with that.
+// Pin keeps the model of a round until it is unpinned, regardless of Retention; with pin false, Retention applies to it
+// again. Pinning the newest round stores its model.
 func (h *History) Pin(ctx context.Context, round uint64, pin bool) (Record, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -225,9 +225,9 @@ func (h *History) Pin(ctx context.Context, round uint64, pin bool) (Record, erro
 	return changed, h.change(ctx, at, changed, model)
 }
 
-// RollBack releases the model of an earlier round again: the next round is announced from there. It costs nothing,
-// because nobody is asked. The model that stood until now is kept, so that this can be undone. Until the announced
-// round has its batch, users answer at that model: they are counted, and teach nothing.
+// RollBack releases the model of an earlier round again: the next round starts from it. It costs no privacy, because
+// nobody is asked. The model that was current is kept, so that a rollback can be undone. The round announced before
+// stays open: its users are counted, and their answers do not change the model.
 func (h *History) RollBack(ctx context.Context, round uint64, now time.Time) (Record, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -266,7 +266,7 @@ func (h *History) RollBack(ctx context.Context, round uint64, now time.Time) (Re
 	if next.Algorithm, err = alg.MarshalBinary(); err != nil {
 		return Record{}, err
 	}
-	if newest.Round != at.Cursor.Round { // a folder of before
+	if newest.Round != at.Cursor.Round { // a folder without records of its rounds
 		newest = Record{Round: at.Cursor.Round, Time: now, Steps: at.Ledger.Steps, Version: at.Ledger.Steps +
 			newest.Rollbacks, UsersSoFar: at.Ledger.Users(),
 			Rollback: newest.Rollback, Rollbacks: newest.Rollbacks, Kept: newest.Kept}
@@ -280,8 +280,7 @@ func (h *History) RollBack(ctx context.Context, round uint64, now time.Time) (Re
 	return after, h.change(ctx, next, after, before)
 }
 
-// redo puts a rollback after the newest round into its record again, and returns what the store keeps of it then. With
-// h.mu held.
+// redo records a rollback after the newest round again, and returns the changes to the store. h.mu is held.
 func (h *History) redo(ctx context.Context, r Record, before []byte) ([]state.Kept, error) {
 	last := &h.records[len(h.records)-1]
 	if last.Snapshot {
@@ -307,7 +306,7 @@ func (h *History) at(ctx context.Context) (state.Checkpoint, error) {
 	return at, h.load(ctx)
 }
 
-// change commits a record and what else follows from it between rounds, with h.mu held.
+// change commits a checkpoint and a record between rounds. h.mu is held.
 func (h *History) change(ctx context.Context, next state.Checkpoint, r Record, model []byte) error {
 	kept, err := r.keep(model)
 	if err != nil {

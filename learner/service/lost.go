@@ -16,21 +16,21 @@ import (
 // after each reconnection.
 const lookEvery = 30 * time.Second
 
-// A lookout notices, while a learner waits, that the broker has lost records that stood there.
+// A lookout detects, while a learner waits, that the broker has lost records.
 type lookout struct {
-	next    time.Time // look
-	missing time.Time // since when something was not there, at every look of a broker that answered; zero: all is there
+	next    time.Time // of the next read
+	missing time.Time // since when a record was missing at every read; zero: nothing is missing
 }
 
-// due reports whether it is time for a look.
+// due reports whether it is time to read the records.
 func (l *lookout) due(now time.Time, unsure bool) bool {
 	return unsure || !l.missing.IsZero() || !now.Before(l.next)
 }
 
-// lookAround reads the records that must exist while the announced round waits for its batch. A record that is
-// missing for as long as a start is patient is lost: a replica that lags may have answered until then. The
-// learner then does what a start does, with the same refusals: it puts the same bytes again where all records
-// that they follow from exist, or ends with an error.
+// lookAround reads the records that must exist while the announced round waits for its batch. A record that is missing
+// for Config.Patience is lost; until then a lagging replica may have answered. The learner then acts as at a start,
+// with the same refusals: it puts the same bytes again if all records that they follow from exist, or ends with an
+// error.
 func (s *Service) lookAround(ctx context.Context, c *core, l *lookout) error {
 	lost, err := s.broker.missing(ctx, c)
 	switch {
@@ -71,8 +71,8 @@ func (s *Service) lookAround(ctx context.Context, c *core, l *lookout) error {
 	return nil
 }
 
-// missing returns the subjects of Task, announced Round and last batch under which the broker shows nothing.
-// Other bytes are an error.
+// missing returns the subjects of Task, announced Round and last batch that have no record on the broker. A record with
+// other bytes is an error.
 func (b *broker) missing(ctx context.Context, c *core) (subjects []string, err error) {
 	at := c.committed.Cursor
 	read := func(subject string, check func(stream.Message) error) {

@@ -14,23 +14,21 @@ import (
 // margin is the ratio of a round's deadline to the time that its cohort takes at the pace of the last round.
 const margin = 3
 
-// A pace measures how fast the users of a round came, as this process saw it: times by its clock, and nothing
-// of their reports.
+// A pace describes how fast the users of a round came, by this process's clock. It contains nothing from their reports.
 type pace struct {
-	took  time.Duration // from the announcement, or this process's start, until the batch was there
-	whole bool          // since the announcement
-	next  *wire.Round   // stands already: this state is an older copy, and has to write the same bytes
+	took  time.Duration // from the announcement, or this process's start, until the batch was found
+	whole bool          // took counts from the announcement
+	next  *wire.Round   // stored already: this state is an older copy, and has to write the same bytes
 }
 
-// deadline returns the deadline in milliseconds that a round of its own announces after the committed one, of
-// which so many users were counted (0: a void one): margin times as long as its cohort takes at the pace of the
-// last round that shows one, within the plan's bounds; 0 where the plan's deadline applies. The pace of earlier
-// rounds is derived from the committed Round's own deadline.
+// deadline returns the deadline of the next round in milliseconds; 0 if the plan's deadline applies. It is margin times
+// the time that its cohort takes at the pace of the last round that has one, within the plan's bounds. users is the
+// number of users counted in the committed round; 0 if it was void. The pace of earlier rounds is derived from the
+// committed Round's own deadline.
 //
-// Three rounds show none. Publishers of a first round may be started long after it. A void round has no pace.
-// And the members of an interactive phase all come at once: where some are missing they have left, and waiting
-// longer brings none of them back. Organisations are few and known, and the plan's deadline is made for their
-// work.
+// Three kinds of rounds have no pace. The publishers of a first round may be started long after it. A void round has no
+// users. The members of an interactive phase all come at once: members who are missing have left, and waiting longer
+// does not bring them back. Silos are few and known, and the plan's deadline is set for their work.
 func (c *core) deadline(next manifest.Place, users uint64, p pace) uint64 {
 	plan := c.task.Plan
 	switch least, most := plan.DeadlineMs, plan.StaleMs; {
@@ -47,14 +45,14 @@ func (c *core) deadline(next manifest.Place, users uint64, p pace) uint64 {
 	}
 }
 
-// shortest is the least time of a round of a task without end, as far as its largest cohort allows. Each round costs a
-// commit and a broadcast.
+// shortest is the least duration of a round of a task without end, as far as its largest cohort allows, because each
+// round costs a commit and a broadcast.
 const shortest = 5 * time.Second
 
-// cohort returns the number of users at which the next round of an adaptive phase is full: as many as the
-// method wants, but at least as many as come in the time of shortest at the pace of the last round and at most
-// as many as come until the latest deadline, within the plan's bounds. A round with a larger cohort would stay
-// open past its deadline, as late ones do while reports come.
+// cohort returns the number of users at which the next round of an adaptive phase is full: as many as the method needs,
+// but at least as many as come within shortest at the pace of the last round and at most as many as come until the
+// latest deadline, within the plan's bounds. A round with a larger cohort would stay open past its deadline, because a
+// round stays open while reports come.
 func (c *core) cohort(next manifest.Place, wants, users uint64, p pace) uint64 {
 	if p.next != nil {
 		return p.next.Cohort
@@ -71,7 +69,7 @@ func (c *core) cohort(next manifest.Place, wants, users uint64, p pace) uint64 {
 	return min(max(wants, next.Phase.Minimum), most)
 }
 
-// perUser returns the milliseconds of deadline that a user of the next round is worth.
+// perUser returns the milliseconds of deadline for each user of the next round.
 func (c *core) perUser(users uint64, p pace) float64 {
 	before := float64(c.round.DeadlineMs) / float64(c.place.Cohort)
 	seen := margin * float64(p.took.Milliseconds()) / float64(max(users, 1))
@@ -86,8 +84,8 @@ func (c *core) perUser(users uint64, p pace) float64 {
 	return seen
 }
 
-// paceOf returns the pace of a round whose batch is there. The round after it is stored only where this state
-// is an older copy.
+// paceOf returns the pace of a round whose batch is stored. The round after it is stored already only if this state is
+// an older copy.
 func (s *Service) paceOf(ctx context.Context, c *core, past past, took time.Duration) (pace, error) {
 	r := c.round.Round
 	p := pace{took: took, whole: r > past.newest}
@@ -107,7 +105,7 @@ func (s *Service) paceOf(ctx context.Context, c *core, past past, took time.Dura
 	return p, c.wrote(m.Subject, p.next.TaskHash, err)
 }
 
-// lastUsers returns the number of users in the batch that a commit applies; 0 of a void one.
+// lastUsers returns the number of users in the batch that a commit applies; 0 if the batch is void.
 func (c *commit) lastUsers() uint64 {
 	if c.applied.Void {
 		return 0

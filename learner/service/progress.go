@@ -30,10 +30,10 @@ type Progress struct {
 	// Tracking describes how a learner without an end follows its stream; nil for others, or before the first
 	// round of gradients.
 	Tracking *method.Tracking
-	// Kept is the newest model that is kept, nil where none is; Rollback the last rollback, nil where there was none.
+	// Kept is the newest kept model, and Rollback the last rollback; nil if there is none.
 	Kept     *Moment
 	Rollback *Rollback
-	// Baseline holds the scores of the best constant, as far as they were released; nil where they were not.
+	// Baseline holds the released scores of the best constant; nil if none were released.
 	Baseline *practical.Baseline
 }
 
@@ -57,9 +57,9 @@ func progressOf(task *wire.Task, at state.Checkpoint, alg learner.Algorithm) Pro
 	}
 }
 
-// TrackingOf returns how a committed state follows its stream, as learner.TrackingOf does of the method alone,
-// with the cohort of the committed next round, which fast traffic makes larger than the method wants it, and
-// its deadline; 0 where no round is next.
+// TrackingOf returns how a committed state follows its stream. It adds to learner.TrackingOf the cohort of the
+// committed next round, which fast traffic makes larger than the method needs, and its deadline; both are 0 if there is
+// no next round.
 func TrackingOf(plan *wire.Plan, at state.Checkpoint, alg learner.Algorithm) *method.Tracking {
 	t := learner.TrackingOf(alg)
 	if t == nil {
@@ -75,7 +75,7 @@ func TrackingOf(plan *wire.Plan, at state.Checkpoint, alg learner.Algorithm) *me
 	return t
 }
 
-// A batchSummary is the part of the last batch that the state keeps, for people to look at.
+// A batchSummary is the part of the last batch that the state keeps for display.
 type batchSummary struct {
 	Round       uint64            `json:"round"`
 	Attempt     uint64            `json:"attempt"`

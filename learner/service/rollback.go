@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	// ErrStateRolledBack means that the broker holds records that this learner announced and does not remember:
-	// its state folder is an older copy. Config.AcceptRollback is the way out.
+	// ErrStateRolledBack means that the broker holds records of this learner that its state does not contain: the state
+	// folder is an older copy. Set Config.AcceptRollback to continue.
 	ErrStateRolledBack = errors.New("the state folder is older than the broker")
 	// ErrBrokerRolledBack means that the broker does not hold the records that the committed state was made
 	// from: it was restored from an older copy, replaced, or lost records that it had acknowledged.
@@ -31,23 +31,22 @@ const (
 		"(docs/how-to/runbook.md); if its replicas are still catching up, start again"
 )
 
-// patience is Config.Patience where that is not set.
+// patience is the default of Config.Patience.
 const patience = 15 * time.Second
 
 // A past is the part of the task's history that the broker shows before the learner writes anything in this
 // life.
 type past struct {
-	newest  uint64 // round announced, 0 for none
-	records uint64 // that were put on the stream of rounds up to the one that was put last
-	decided uint64 // rounds from 1 on that had their batch: each before the newest one, all of them after End
-	ended   bool   // End stands
+	newest  uint64 // announced round; 0: none
+	records uint64 // number of records ever put on the stream of rounds
+	decided uint64 // rounds 1 to decided have had a batch: all before newest, and newest too after End
+	ended   bool   // End is on the broker
 	reason  string // in End
 }
 
-// survey compares the committed state with the records on the broker. A commit comes before its announcement,
-// so the broker knows at most the one round that is committed and not yet applied; any later record was
-// announced by a newer state than this one. The other way around, a batch that was applied once stays on the
-// broker for the task's life.
+// survey compares the committed state with the records on the broker. A commit comes before its announcement, so the
+// broker knows at most the one round that is committed and not yet applied; any later record was announced by a newer
+// state than this one. Conversely, a batch that was applied stays on the broker for the task's life.
 //
 // It sees only the records that the broker shows. A replica that hides the newest rounds lets an older copy of
 // the state pass; that does no harm, because all that such a learner can do is to write the stored bytes again.
@@ -74,11 +73,11 @@ func (s *Service) survey(ctx context.Context, c *core) (past, error) {
 		return p, fmt.Errorf("%w: the task is %s after round %d here, and %s after round %d there",
 			ErrOtherLearner, over(c.committed.Ended()), at.Round, over(p.ended), p.decided)
 	case c.committed.Ended():
-		return p, nil // nothing follows, so nothing has to be there
+		return p, nil // nothing follows, so no record is required
 	case p.decided > at.Round:
 		return p, s.older(ctx, p, at.Round)
 	case p.newest <= at.Round+1 && p.records > at.Round+uint64(stream.KeptRounds):
-		// the newest is an old one, put again where it was removed
+		// newest is an old round, put again after it was removed
 		return p,
 			fmt.Errorf(
 				"%w: round %d is committed here, %d records of rounds were put there, and those from round %d on were removed as old: %s",
@@ -99,10 +98,10 @@ func over(ended bool) string {
 	return "going on"
 }
 
-// older returns an error for a state folder from the past, or logs a warning where that was accepted. Where the batch
-// that would be applied next was removed as old, nothing leads on from there.
+// older returns an error for a state folder that is an older copy, or logs a warning if Config.AcceptRollback is set.
+// If retention has removed the batch to apply next, it always returns an error.
 func (s *Service) older(ctx context.Context, p past, committed uint64) error {
-	if max(p.decided, p.records) > committed+uint64(stream.KeptRounds) { // the newest may be an old one, put again
+	if max(p.decided, p.records) > committed+uint64(stream.KeptRounds) { // newest may be an old round that was put again
 		next := committed + 1
 		_, err := s.broker.readPatiently(ctx, func() (stream.Message, error) {
 			return s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(next)))
@@ -130,9 +129,9 @@ func (s *Service) older(ctx context.Context, p past, committed uint64) error {
 	return nil
 }
 
-// unbegun refuses a task that has records of a learner: a commit comes before them, so they are not records of
-// a folder without one. A learner that waits for the stage's key asks for it, because the stages of a task that
-// is over put none.
+// unbegun returns an error if a learner's records of the task are on the broker: a commit precedes them, so a folder
+// without a commit did not write them. A learner that waits for the stage's key calls it too, because the stages of an
+// ended task put no key.
 func (s *Service) unbegun(ctx context.Context) error {
 	for _, read := range []func() (stream.Message, error){
 		func() (stream.Message, error) { return s.config.Records.Get(ctx, s.config.Task.Task()) },
@@ -150,10 +149,10 @@ func (s *Service) unbegun(ctx context.Context) error {
 	return nil
 }
 
-// newestRound returns the newest round that is stored, 0 for none. One that is older than the committed round
-// is asked for again until patience ends. Then it may be an old one, put last, again where retention had
-// removed it: so the two that the committed state knows are asked for by their numbers. records is the sequence
-// of the round that was put last: so many records were put before and with it.
+// newestRound returns the newest stored round, 0 if there is none. It retries while the last record is older than the
+// committed round, until patience ends. The last record may then be an old round that was put again after retention had
+// removed it, so the two rounds that the committed state knows are read by their numbers. records is the sequence of
+// the last record, which is the number of records put so far.
 func (b *broker) newestRound(ctx context.Context, c *core) (newest, records uint64, err error) {
 	at := c.committed.Cursor.Round
 	read := func(m stream.Message, err error) (stream.Message, error) {
@@ -191,7 +190,7 @@ func (b *broker) newestRound(ctx context.Context, c *core) (newest, records uint
 	return newest, records, err
 }
 
-// standingEnd returns the stored End, nil for none.
+// standingEnd returns the stored End, or nil.
 func (b *broker) standingEnd(ctx context.Context, c *core) (*wire.End, error) {
 	m, err := b.readPatiently(ctx, func() (stream.Message, error) {
 		return b.config.Records.Get(ctx, b.config.Task.End())
@@ -210,8 +209,8 @@ func (b *broker) standingEnd(ctx context.Context, c *core) (*wire.End, error) {
 	return end, c.wrote(m.Subject, end.TaskHash, err)
 }
 
-// wrote returns an error wrapping ErrOtherLearner if a record is not ours: if err tells that it does not
-// verify, or if it is of another task.
+// wrote returns an error wrapping ErrOtherLearner if a record is not ours: err shows that it does not verify, or it
+// belongs to another task.
 func (c *core) wrote(subject string, task []byte, err error) error {
 	if err == nil && !bytes.Equal(task, c.taskHash[:]) {
 		err = errors.New("it is of another task")

@@ -17,7 +17,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// ErrOtherLearner means that records where only this learner writes are not its own.
+// ErrOtherLearner means that this learner did not write the records on subjects that only it may write.
 var ErrOtherLearner = errors.New("another learner is alive on this task, or its state folder was replaced")
 
 // A Service runs one task. It is used once: New, then Run.
@@ -26,7 +26,7 @@ type Service struct {
 	broker broker
 }
 
-// New checks the configuration. It does nothing yet.
+// New checks the configuration. It has no other effects.
 func New(c Config) (*Service, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -36,9 +36,9 @@ func New(c Config) (*Service, error) {
 	return s, nil
 }
 
-// Run learns until the task has taken its last step (nil), ctx is done, or something that only a person can mend has
-// happened. An error that wraps a *state.BudgetError means that the budget refuses a round: either the first one, and
-// nothing was announced, or a later one, and the task has ended, here and on the broker.
+// Run learns until the task has taken its last step (nil), ctx is done, or an operator has to act. An error that wraps
+// a *state.BudgetError means that the budget refuses a round. If it is the first round, nothing was announced;
+// otherwise the task has ended, here and on the broker.
 func (s *Service) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -83,8 +83,8 @@ func (s *Service) run(ctx context.Context) error {
 	return c.refusal()
 }
 
-// reconcile compares the committed state with the records at the broker, and puts Task there: at the start, and
-// where the broker has lost records since.
+// reconcile compares the committed state with the records on the broker, and puts Task there. It is called at the
+// start, and after the broker has lost records.
 func (s *Service) reconcile(ctx context.Context, c *core) (past, error) {
 	past, err := s.survey(ctx, c)
 	if err != nil {
@@ -96,15 +96,15 @@ func (s *Service) reconcile(ctx context.Context, c *core) (past, error) {
 // announce puts the committed next round on the broker.
 func (s *Service) announce(ctx context.Context, c *core) error {
 	r := c.round.Round
-	return s.broker.put(ctx, s.config.Task.Round(stream.Round(r)), c.committed.NextRound, r) // r: the task, and r-1 rounds
+	return s.broker.put(ctx, s.config.Task.Round(stream.Round(r)), c.committed.NextRound, r) // after Task and r-1 rounds
 }
 
-// Check compares the committed state with the records at the broker, as Run does at its start, and writes
-// nothing. It returns nil for a state that may go on, and an error that wraps ErrStateRolledBack for an older
-// copy. For a task that has ended the broker may be of any earlier time: endless reports whether it holds no
-// End, which Run would put.
+// Check compares the committed state with the records on the broker, as Run does at its start, and writes nothing. It
+// returns nil for a state from which Run can continue, and an error that wraps ErrStateRolledBack for an older copy.
+// For an ended task the broker may be restored from any earlier time: endless reports whether it holds no End, which
+// Run would put.
 func (s *Service) Check(ctx context.Context) (endless bool, err error) {
-	if _, err := s.config.Store.Load(ctx); err != nil { // load would begin a task
+	if _, err := s.config.Store.Load(ctx); err != nil { // s.load would begin a task
 		return false, fmt.Errorf("learner service: task %s: %w", s.config.Task, err)
 	}
 	c, err := s.load(ctx)
@@ -253,7 +253,7 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 	if t := step.applied.Tracking; t != nil {
 		attributes = append(attributes, "surprise", t.Surprise, "memory_users", t.Memory, "expected_error", t.Error,
 			"next_cohort", t.Cohort)
-		if t.Alarm && !step.applied.Void { // a void round has learned nothing new
+		if t.Alarm && !step.applied.Void { // a void round adds no information
 			s.config.Logger.Warn(
 				"the stream has changed: the last round is farther from the model than chance explains, and the model follows",
 				"round", r, "surprise", t.Surprise, "alarm_above", method.Alarm, "next_cohort", t.Cohort)

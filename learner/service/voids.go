@@ -10,27 +10,28 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// CalmVoids are the void rounds in a row that are taken for bad luck.
+// CalmVoids is the number of consecutive void rounds after which the learner does not pause yet.
 const CalmVoids = 2
 
-// How long the learner waits before it announces a round after one more: twice as long for each further one, up to the
-// longest. So a stage or a broker that makes every round void is asked 9 times in its first two hours and then once an
-// hour, and not as often as users come, each of whom answers once.
+// The learner pauses after one more void round, twice as long after each further one, up to the longest pause. So a
+// stage or broker that makes every round void receives 9 rounds in its first two hours and then one an hour, instead of
+// using up users, each of whom answers once, as fast as they come.
 const (
 	voidPause    = time.Minute
 	maxVoidPause = time.Hour
 )
 
-// pauseAfter returns the pause before the round that follows so many void rounds in a row.
+// pauseAfter returns the pause before the round that follows voids consecutive void rounds.
 func pauseAfter(voids uint64) time.Duration {
 	if voids <= CalmVoids {
 		return 0
 	}
-	return voidPause << min(voids-CalmVoids-1, 6) // 64 minutes, which the longest bounds
+	return voidPause << min(voids-CalmVoids-1, 6) // at most 64 minutes before the cap
 }
 
-// usedUp returns how many of the void rounds in a row, before a round, may have used up a cohort. Rounds that
-// the broker had lost, by their batch, asked nobody. The count stops where it makes no longer pause.
+// usedUp returns how many of the consecutive void rounds before a round may have used up a cohort. Rounds that the
+// broker had lost, according to their batches, asked nobody. Counting stops when a larger count would not lengthen the
+// pause.
 func (s *Service) usedUp(ctx context.Context, c *core, voids, next uint64) (count uint64) {
 	for r := next - 1; r > 0 && r+voids >= next && pauseAfter(count) < maxVoidPause; r-- {
 		var b wire.Batch
@@ -47,8 +48,8 @@ func (s *Service) usedUp(ctx context.Context, c *core, voids, next uint64) (coun
 	return count
 }
 
-// holdOff waits after void rounds in a row before the next round is announced: not where it is stored already,
-// or where the task ends instead. The count is committed, so a restart does not make users go faster.
+// holdOff waits after consecutive void rounds before the next round is announced. It does not wait if that round is
+// stored already or the task ends instead. The count is committed, so a restart does not shorten the pause.
 func (s *Service) holdOff(ctx context.Context, c *core, past past) error {
 	voids, r := c.committed.Ledger.InARow, c.round.Round
 	if voids <= CalmVoids || r <= past.newest {

@@ -2,8 +2,8 @@ package task
 
 import "math"
 
-// affine maps values in [low, high] to a*x + b; values outside are moved to the nearer bound first. Where unit is above
-// 0, all this is of the logarithm of scale log, see base.
+// affine maps values in [low, high] to a*x + b; values outside are first moved to the nearer bound. If unit is above 0,
+// it maps the logarithm of scale log instead of the value, see base.
 type affine struct {
 	low, high float64
 	scale     Scale
@@ -28,7 +28,7 @@ func newAffine(low, high float64, scale Scale) affine {
 	return f
 }
 
-// newStandard moves values to at most clip times std from the mean.
+// newStandard returns the map of scale standard, which moves values to at most clip times std from the mean.
 func newStandard(mean, std, clip float64) affine {
 	return affine{low: mean - clip*std, high: mean + clip*std, scale: Standard, a: 1 / std, b: -mean / std, mean: mean,
 		cut: clip}
@@ -60,7 +60,7 @@ func (v *Vector) affine() affine {
 // apply maps x, which must not be NaN. The result respects bound in floating point too.
 func (f affine) apply(x float64) float64 { return f.fit(f.base(x)) }
 
-// fit maps a value, the logarithm of scale log.
+// fit maps a value; for scale log, its logarithm.
 func (f affine) fit(x float64) float64 {
 	if f.scale == Standard {
 		return min(max((x-f.mean)*f.a, -f.cut), f.cut)
@@ -81,7 +81,7 @@ func (f affine) fit(x float64) float64 {
 	return x
 }
 
-// invert maps a coordinate back to the value, of scale log the logarithm.
+// invert maps a coordinate back to the value; for scale log, to its logarithm.
 func (f affine) invert(y float64) float64 { return (y - f.b) / f.a }
 
 // bound returns the largest magnitude of a mapped value.

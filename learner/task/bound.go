@@ -19,7 +19,8 @@ func (s *Spec) dimension() int {
 // is largest where it is missing.
 func (f *Features) declaredBound() float64 { return math.Sqrt(f.squaredBound()) }
 
-// bound returns the norm that features are scaled down to, Spec.NormBound, or the largest that they have.
+// bound returns the norm that features are scaled down to: Spec.NormBound if it is set, else the largest norm they can
+// have.
 func (f *Features) bound(norm float64) float64 {
 	if norm > 0 {
 		return norm
@@ -32,7 +33,7 @@ func (f *Features) validateBound(norm float64) error {
 	if norm < 0 {
 		return refuse("norm_bound", norm, "a number > 0, or 0 to have it computed")
 	}
-	if f.unread() { // how many coordinates there are is not known, nor whether scales are as many
+	if f.unread() { // the number of coordinates is not known, so scales cannot be counted
 		return nil
 	}
 	most := f.declaredBound()
@@ -68,7 +69,7 @@ func (f *Features) squaredBound() float64 {
 func (f *Features) largest(term func(j int, b float64) float64) float64 {
 	sum, at := 0.0, 0
 	one := func(b float64) float64 { b = term(at, b); at++; return b }
-	among := func(n int, b float64) float64 { // one of them, none, or as long together
+	among := func(n int, b float64) float64 { // at most one of them is 1, or together they have norm 1
 		var most float64
 		for range n {
 			most = max(most, one(b))
@@ -125,8 +126,8 @@ func (f *Features) largest(term func(j int, b float64) float64) float64 {
 	return sum
 }
 
-// largestNumber returns the larger term of a number of a column, coordinate at, that is there, and of one that
-// is missing.
+// largestNumber returns the largest term of a numeric column whose first coordinate is at, whether its number is
+// present or missing.
 func (c *Column) largestNumber(term func(j int, b float64) float64, at int) float64 {
 	f := affineOf(c)
 	most := term(at, f.bound())
@@ -139,7 +140,7 @@ func (c *Column) largestNumber(term func(j int, b float64) float64, at int) floa
 // scale returns the factor by which coordinate j is multiplied.
 func (f *Features) scale(j int) float64 {
 	switch {
-	case len(f.Scales) > 0: // an empty list may stand in what others sign
+	case len(f.Scales) > 0: // a signed declaration may have an empty list
 		return f.Scales[j]
 	case f.Precondition != nil:
 		return 1 / math.Sqrt(f.Precondition.SecondMoments[j]+f.Precondition.Damping)

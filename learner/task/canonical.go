@@ -11,8 +11,8 @@ import (
 )
 
 // Canonical returns the one encoding of the declaration, which goes into the task hash: JSON without blanks, keys in
-// the order of the types, defaults written out, numbers in their shortest exact form. State, which is the learner's
-// own, is left out. It fails on a Spec that Validate refuses.
+// the order of the types, defaults written out, numbers in their shortest exact form. It leaves out State, which
+// concerns the learner alone. It returns an error for a Spec that Validate refuses.
 func (s *Spec) Canonical() ([]byte, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -45,8 +45,8 @@ func ParseCanonical(data []byte) (*Spec, error) {
 	return s, nil
 }
 
-// ParseDeclaration reads the canonical form after another JSON document has carried it and may have changed its
-// layout or escapes: a snapshot, for example. Where the bytes are signed or hashed, use ParseCanonical.
+// ParseDeclaration reads the canonical form after another JSON document has carried it and may have changed its layout
+// or escapes, for example a snapshot. For bytes that are signed or hashed use ParseCanonical.
 func ParseDeclaration(data []byte) (*Spec, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -66,7 +66,7 @@ func ParseDeclaration(data []byte) (*Spec, error) {
 	return s, nil
 }
 
-// validateWords refuses a declaration without one of the words whose absence would be read as a default.
+// validateWords refuses a declaration that lacks a word for which decoding would use a default.
 func validateWords(data []byte) error {
 	var d struct {
 		Privacy struct{ Trust, Coin, Profile *string }
@@ -83,8 +83,8 @@ func validateWords(data []byte) error {
 	return nil
 }
 
-// A Difference is one key of two declarations that is not the same in both, as an operator would write it: the values
-// are in JSON, cut to maxShown bytes, and empty where the key is absent.
+// A Difference is a key, as written in a task file, with different values in two declarations. The values are JSON, cut
+// to maxShown bytes, and empty if the key is absent.
 type Difference struct {
 	Key  string // such as privacy.epsilon, features.columns[2].max
 	File string // in the first declaration, the one at hand
@@ -107,8 +107,8 @@ const (
 	maxDifferences = 5  // that Differences names in a text
 )
 
-// Differences compares two declarations in canonical form, the file's and the task's, in the order of their keys. What
-// is not JSON is one difference, of the whole.
+// Differences compares two declarations in canonical form, the file's and the task's, in the order of their keys. Data
+// that are not JSON give one difference without a key.
 func Differences(file, task []byte) []Difference {
 	one, ok := leaves(file)
 	other, also := leaves(task)
@@ -146,7 +146,7 @@ func DifferenceText(list []Difference) string {
 	return strings.Join(texts, "; ")
 }
 
-// leaves returns the values of a JSON document that have no parts, by their keys.
+// leaves returns the scalar values of a JSON document by their dotted keys.
 func leaves(data []byte) (map[string]string, bool) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()

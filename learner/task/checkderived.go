@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// validateDerived checks what is made from the columns or the vector, once these are known to be sound.
+// validateDerived checks features that are derived from the columns or the vector, which must be valid.
 func (f *Features) validateDerived() error {
 	if f.Vector != nil {
 		switch {
@@ -95,7 +95,7 @@ func (f *Features) validateCross(path string, c Cross) error {
 	return nil
 }
 
-// validateNumbers refuses names that are not of distinct numeric columns.
+// validateNumbers refuses names other than those of distinct numeric columns.
 func (f *Features) validateNumbers(path string, names []string) error {
 	if len(names) == 0 {
 		return refuse(path, "", "at least one numeric column")
@@ -173,7 +173,7 @@ func (f *Features) validateScales() error {
 	return nil
 }
 
-// column returns the entry of a name that is a number, or the one that is indicators, or nil.
+// column returns the entry with this name that is a number, or the one that is indicators, or nil.
 func (f *Features) column(name string, number bool) *Column {
 	for i := range f.Columns {
 		if c := &f.Columns[i]; c.Name == name && c.Kind.Number() == number {
@@ -183,7 +183,7 @@ func (f *Features) column(name string, number bool) *Column {
 	return nil
 }
 
-// uses reports whether something is derived from a column.
+// uses reports whether any feature is derived from a column.
 func (f *Features) uses(c *Column) bool {
 	if f.Public != nil {
 		return true // its inputs are all columns

@@ -20,7 +20,7 @@ const (
 	maxScale       = convex.MaxScale // of a preconditioner, and of its inverse
 )
 
-// validate refuses features that are contradictory or out of range, or that events do not have.
+// validate refuses features that are contradictory, out of range, or absent from events.
 func (f *Features) validate(events Events) error {
 	if events.Format.Vectors() {
 		if f.Vector == nil || len(f.Columns) > 0 {
@@ -54,7 +54,7 @@ func (f *Features) validateColumns(events Events) error {
 	for i := range f.Columns {
 		c := &f.Columns[i]
 		path := fmt.Sprintf("features.columns.%d", i)
-		// Twice is not too often: once as a number, once by indicators.
+		// A field may occur twice: once as a number, once by indicators.
 		var before []string
 		for _, other := range f.Columns[:i] {
 			if other.Kind.Number() == c.Kind.Number() {
@@ -91,7 +91,8 @@ func (f *Features) validateColumns(events Events) error {
 	return nil
 }
 
-// validateMember refuses a field of a group that is no field, or that is used elsewhere, except as a number.
+// validateMember refuses a member of a group that is not a field of events, or that is used elsewhere, except as a
+// number.
 func (f *Features) validateMember(path string, group *Column, at int, name string, events Events) error {
 	before := slices.Clone(group.Columns[:at])
 	for i := range f.Columns {
@@ -195,7 +196,7 @@ func (c *Column) validate(path string) error {
 	return c.Missing.validate(path, c)
 }
 
-// validateKind checks what is of the column's kind alone.
+// validateKind checks the keys that depend only on the column's kind.
 func (c *Column) validateKind(path string) error {
 	switch c.Kind {
 	case Indicator:
@@ -288,7 +289,7 @@ func validateRange(path string, low, high float64) error {
 	if low >= high {
 		return refuse(path+".max", high, "a number > min (%v)", low)
 	}
-	// A range so narrow that its inverse overflows, or nearly, scales nothing.
+	// A range so narrow that its inverse overflows, or nearly does, cannot be scaled.
 	if !(2/(high-low) <= maxMagnitude) {
 		return refuse(path+".max", high, "a wider range")
 	}

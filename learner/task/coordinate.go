@@ -38,14 +38,13 @@ type Coordinate struct {
 	Factor float64 `json:"factor"`
 	Offset float64 `json:"offset"`
 	Unit   float64 `json:"unit,omitempty"` // of numeric columns of scale log
-	Part   Part    `json:"part,omitempty"` // of a date in the field, which then is what x stands for
+	Part   Part    `json:"part,omitempty"` // of a date in the field; x is then this part
 	Over   string  `json:"over,omitempty"` // the field that x is divided by
-	// Position is the number of the indicator among those of its column or cross, or of the knot, from 0.
+	// Position is the index of the indicator within its column or cross, or of the knot, from 0.
 	Position int `json:"position,omitempty"`
-	// Sources are the inputs of the coordinate. They follow from the declaration, which travels with every
-	// model.
+	// Sources are the inputs of the coordinate. They follow from the declaration, which every model contains.
 	Sources []*Source `json:"-"`
-	// Derived is of cross, polynomial, fourier and public.
+	// Derived is set for cross, polynomial, fourier and public.
 	Derived *Derived `json:"derived,omitempty"`
 }
 
@@ -65,8 +64,8 @@ type Derived struct {
 	// of this number in 4 bytes, little-endian, modulo Buckets. If a source has no position, none of the indicators is
 	// set.
 	Positions []int `json:"positions,omitempty"`
-	Buckets   int   `json:"buckets,omitempty"` // 0 where it is not hashed
-	// Number is the column of a cross with a number, Scaled its source; empty and nil of others.
+	Buckets   int   `json:"buckets,omitempty"` // 0 if it is not hashed
+	// Number is the column of a cross with a number, and Scaled its source; empty and nil for others.
 	Number string  `json:"number,omitempty"`
 	Scaled *Source `json:"-"`
 	Seed   uint32  `json:"seed,omitempty"`
@@ -81,8 +80,8 @@ type Derived struct {
 	Phase       float64   `json:"-"`
 }
 
-// quoteName returns the part of a name that comes from the declaration, in quotes where a character could be
-// taken for one of ours: names are unique.
+// quoteName returns a part of a coordinate's name that comes from the declaration. It quotes a part that contains a
+// separator of coordinate names, so that names are unique.
 func quoteName(s string) string {
 	if strings.ContainsAny(s, `=#&<>^~@"`+"*") {
 		return strconv.Quote(s)
@@ -113,7 +112,7 @@ func indicatorName(s *Source, at int) string {
 	return name + "=" + quoteName(s.Vocabulary[at])
 }
 
-// ofSource describes the coordinates of a column of its own.
+// ofSource describes the coordinates of a column.
 func ofSource(s *Source) []Coordinate {
 	if s.Kind.Number() {
 		out := []Coordinate{{Name: quoteName(s.Column), Column: s.field(), Part: s.Part, Over: s.Over, Kind: string(s.Kind), Min: s.Min,

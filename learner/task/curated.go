@@ -7,13 +7,13 @@ func (s *Spec) Curated() bool { return s.Schedule.curated() }
 
 func (c Schedule) curated() bool { return schedule.OnePlace(c.Algorithm) != nil }
 
-// notCurated refuses such a method where rows are in many places.
+// notCurated refuses a method of one process if rows are in many places.
 func (c Schedule) notCurated() error {
 	return refuse("schedule.algorithm", c.Algorithm, "a method of many places here: it is %v",
 		schedule.OnePlace(c.Algorithm))
 }
 
-// validateCurated refuses what does not go with such a method where the task has one.
+// validateCurated refuses keys that do not go with a method of one process, if the task has one.
 func (s *Spec) validateCurated() error {
 	switch {
 	case !s.Curated():

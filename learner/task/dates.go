@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Part is a number that is read off a date, or off a date with a time.
+// A Part is a number taken from a date, or from a date with a time.
 type Part string
 
 // The parts.
@@ -61,7 +61,7 @@ func (c *Column) validateOver(path string) error {
 // field returns the field that a source is read from, or the name of a group.
 func (s *Source) field() string { return cmp.Or(s.Field, s.Column) }
 
-// longestDate is the most bytes of a date; a longer text is none, so that none takes long to read.
+// longestDate is the largest length of a date in bytes. Longer texts are no dates, which bounds the time to read one.
 const longestDate = 48
 
 // slowestDate is a date that takes the longest to read.
@@ -71,7 +71,7 @@ var errNotDate = errors.New("not a date: want YYYY-MM-DD, or YYYY-MM-DDThh:mm:ss
 
 // datePart returns a part of a date: YYYY-MM-DD, which T or one blank and a time may follow: hh:mm, hh:mm:ss or
 // hh:mm:ss.f, and then Z, +hh:mm, -hh:mm, +hhmm or -hhmm. The part is read as it is written: the zone is passed over.
-// The hour is missing where there is no time.
+// The hour is missing if there is no time.
 func datePart(text string, part Part) (x float64, missing bool, err error) {
 	if len(text) > longestDate {
 		return 0, false, errNotDate
@@ -108,7 +108,7 @@ func datePart(text string, part Part) (x float64, missing bool, err error) {
 	return float64(60*hour+minute) / 60, !timed, nil
 }
 
-// PartOf returns a part of a date as a column with it reads the text, and whether it is missing from a date.
+// PartOf returns a part of a date, read as a column with that part reads it, and whether the date lacks it.
 func PartOf(text string, part Part) (x float64, missing bool, err error) { return datePart(text, part) }
 
 // A dateReader reads a date from its beginning.
@@ -145,7 +145,7 @@ func (r *dateReader) next(of string) bool {
 	return ahead.one(of) != 0
 }
 
-// seconds reads seconds with their fraction, where they are.
+// seconds reads optional seconds with an optional fraction.
 func (r *dateReader) seconds() {
 	if !r.next(":") {
 		return
@@ -162,7 +162,7 @@ func (r *dateReader) seconds() {
 	}
 }
 
-// zone reads a zone, where there is one.
+// zone reads an optional zone.
 func (r *dateReader) zone() {
 	switch {
 	case r.rest == "":

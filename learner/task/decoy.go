@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Decoy returns a row of the declared shape with every value there, which nobody has: mapping it takes as long
-// as any row takes. It has the label that takes the longest to read.
+// Decoy returns an artificial row of the declared shape without missing values. Mapping it takes at least as long as
+// mapping any row: its label is one that takes the longest to read.
 func (m *FeatureMap) Decoy() Row {
 	if m.vector != nil {
 		row := Row{Value: make([]float64, m.vector.dimension), Label: m.label.decoy()}
@@ -47,7 +47,7 @@ func (m *FeatureMap) Decoy() Row {
 	return row
 }
 
-// marks returns the marks that all inputs of a field leave out: a field may be listed again with others, or none.
+// marks returns the marks that every input of a field leaves out. A field may be listed twice, with different marks.
 func (all inputs) marks(field int) (shared []string) {
 	first := true
 	for i := range all {

@@ -11,7 +11,7 @@ import (
 type cross struct {
 	first   int   // first coordinate
 	inputs  []int // of FeatureMap.inputs
-	number  int   // of them; none without one
+	number  int   // index of the number in FeatureMap.inputs, or none
 	widths  []int // their positions
 	buckets int   // 0: one indicator for each combination
 	seed    uint32
@@ -64,8 +64,8 @@ func (p *Polynomial) width() int {
 	return w
 }
 
-// products lists the products of n values, as positions that do not decrease: those of two, then, for degree 3, those
-// of three.
+// products lists the products of n values, each as a nondecreasing list of positions: pairs first, then, for degree 3,
+// triples.
 func products(n, degree int) [][]int {
 	var out [][]int
 	for i := range n {
@@ -125,7 +125,7 @@ type fourierMap struct {
 //	w_i[2k], w_i[2k+1] = sqrt(2 gamma) sqrt(-2 ln U_1) cos(2 pi U_2), the same with sin,   of H(i, k)
 //	b_i                = 2 pi U_3   of H(i, 0)
 //
-// with i and k from 0. There is no generator whose state or version could matter.
+// with i and k from 0. The definition uses no generator, so no state or version of one matters.
 func newFourierMap(f *Fourier, n int) *fourierMap {
 	m := &fourierMap{
 		frequencies: make([]float64, f.Dimension*n), phases: make([]float64, f.Dimension),
@@ -163,8 +163,8 @@ func fourierWords(seed, i, k int) (u [3]float64) {
 	return u
 }
 
-// at returns coordinate i of the sources of an event. Those of a vector are the values at the given positions, or, if
-// there are no positions, all of them.
+// at returns coordinate i for the sources of an event. For a vector, sources are the values at the given positions, or
+// all values if there are no positions.
 func (m *fourierMap) at(i int, sources []float64, positions []int32) float64 {
 	n := len(m.frequencies) / len(m.phases)
 	row := m.frequencies[i*n : (i+1)*n]

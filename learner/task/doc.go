@@ -4,9 +4,9 @@
 // units of the data.
 //
 // Promises. Everything that shapes a vector (dimension, scale, norm bound) comes from the public declaration alone:
-// nothing here looks at a statistic of the data, because a statistic that is not paid for is a leak. A mapped vector
-// has norm at most FeatureMap.Bound. Canonical is deterministic and has exactly one decoding, so its hash identifies
-// the declaration.
+// nothing here reads a statistic of the data, because a statistic without noise is a leak. A mapped vector has norm at
+// most FeatureMap.Bound. Canonical is deterministic and has exactly one decoding, so its hash identifies the
+// declaration.
 //
 // Refuses. Unknown and duplicate keys, NaN and infinities, YAML anchors, aliases and tags, values out of range: each
 // with the dotted path of the field, the value found, and what would be accepted. An invalid row is refused with a
@@ -17,12 +17,12 @@
 //  1. Load the file (or ParseCanonical the bytes of the announced task).
 //  2. Compile the feature map.
 //  3. Read rows, see package source, and Map each into a convex.Example.
-//  4. Where Map returns a RowError, report the zero vector all the same, and log the error locally only: staying
-//     away would tell something about the event.
+//  4. If Map returns a RowError, still report the zero vector, and log the error locally only: staying
+//     away would reveal something about the event.
 //
-// A program in another language makes the same vectors from FeatureMap.Coordinates, where every coordinate
-// describes how it follows from the fields of an event; docs/reference/tasks.md is the reference of the keys.
+// A program in another language makes the same vectors from FeatureMap.Coordinates, where every coordinate describes
+// how it follows from the fields of an event; docs/reference/tasks.md is the reference of the keys.
 //
-// The learner maps nothing. It works in the coordinates of the map's output, and calls FeatureMap.Undo when it releases
+// The learner maps no rows. It works in the coordinates of the map's output, and calls FeatureMap.Undo when it releases
 // a model.
 package task

@@ -11,9 +11,9 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Edit returns a task file with overrides as in Parse written into it, and with lines of a comment at its top.
-// Other comments, and the order of the keys, stay; layout may change a little. It returns an error where the
-// result would declare anything else than Parse makes of the same file and overrides.
+// Edit returns a task file with overrides, as in Parse, written into it and a comment added at its top. It keeps other
+// comments and the order of keys; the layout may change a little. It returns an error if the result would not declare
+// the same as Parse with these overrides.
 func Edit(data []byte, sets []string, comment string) ([]byte, error) {
 	want, err := Parse(data, sets)
 	if err != nil {
@@ -42,7 +42,7 @@ func Edit(data []byte, sets []string, comment string) ([]byte, error) {
 	return []byte(out.String()), same(want, []byte(out.String()))
 }
 
-// same checks that a file declares what it was to declare.
+// same checks that a file has the expected declaration.
 func same(want *Spec, file []byte) error {
 	got, err := Parse(file, nil)
 	if err != nil {
@@ -63,7 +63,7 @@ func same(want *Spec, file []byte) error {
 	return nil
 }
 
-// write sets the value at a path below a mapping, and makes the mappings that are not there.
+// write sets the value at a path below a mapping, and creates missing mappings.
 func write(at ast.Node, keys []string, value string) error {
 	if list, ok := at.(*ast.SequenceNode); ok {
 		if i, err := strconv.Atoi(keys[0]); err == nil && i >= 0 && i < len(list.Values) {
@@ -114,8 +114,8 @@ func write(at ast.Node, keys []string, value string) error {
 	return nil
 }
 
-// entries returns the entries of a mapping, where they begin, and whether it is written in braces; none of
-// another node.
+// entries returns the entries of a mapping, the column at which they begin, and whether it is written in braces. It
+// returns no entries for another node.
 func entries(n ast.Node) (values []*ast.MappingValueNode, column int, flow bool) {
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -129,7 +129,7 @@ func entries(n ast.Node) (values []*ast.MappingValueNode, column int, flow bool)
 	return nil, 0, false
 }
 
-// snippet returns an entry of its own: the first key, with the others in braces before the value.
+// snippet returns a new entry: the first key, whose value has the other keys in braces around the given value.
 func snippet(keys []string, value string) (*ast.MappingValueNode, error) {
 	text := keys[0] + ": "
 	for _, key := range keys[1:] {

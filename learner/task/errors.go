@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A FieldError refuses a field of a task declaration. Declarations are public, so it shows the value.
+// A FieldError reports an invalid field of a task declaration. Declarations are public, so it shows the value.
 type FieldError struct {
-	Line  int    // line in the file, from 1; 0 where it is not known
+	Line  int    // line in the file, from 1; 0 if unknown
 	Path  string // dotted path from the root, list positions from 0: features.columns.3.min; empty: the whole declaration
 	Value string // what was found, shortened
 	// Absent reports whether the file lacks the key: Value is then its default.
@@ -43,7 +43,7 @@ func refuse(path string, value any, want string, args ...any) error {
 	return &FieldError{Path: path, Value: shorten(fmt.Sprint(value)), Want: fmt.Sprintf(want, args...)}
 }
 
-// shorten keeps an error on one line of readable length, whatever is in the file.
+// shorten cuts a value so that an error stays on one line of readable length.
 func shorten(s string) string {
 	const most = 60
 	s = fmt.Sprintf("%q", s)
@@ -57,9 +57,9 @@ func shorten(s string) string {
 // A RowError describes why one row of data is not an event. It is recoverable: reading goes on with the next
 // row, and the device reports the zero vector for this one. It never carries contents of the row.
 type RowError struct {
-	File   string // where the data are a pattern of files: the one with the row
+	File   string // the row's file if the data are a pattern of files
 	Line   int64  // line in the file, from 1; for idx the number of the image, for parquet of the row
-	Column string // field, or empty where the whole row is concerned
+	Column string // field; empty: the whole row
 	Reason string // what is wrong and what would be accepted, without the value
 }
 

@@ -43,8 +43,8 @@ func (s *Spec) Compile() (*FeatureMap, error) {
 		longest: s.Features.bound(s.NormBound), scoreBound: s.Model.ScoreBound}
 	m.shrinks = m.longest < s.Features.declaredBound()
 	if m.bound = convex.Norm([]float64{m.longest, m.intercept}); !m.shrinks {
-		// Not by way of the root: rounding is monotone, so no row within the declared bounds is above what the same sum of
-		// theirs is.
+		// The sum of squares is taken without an intermediate root: rounding is monotone, so no row within the declared
+		// bounds exceeds the same sum of the bounds.
 		m.bound = math.Sqrt(s.Features.squaredBound() + m.intercept*m.intercept)
 	}
 	if v := s.Features.Vector; v != nil {
@@ -145,18 +145,18 @@ func (m *FeatureMap) compileDerived(f *Features) {
 	}
 }
 
-// Unlabelled returns the map for events that are to be scored: data may be without labels, and the label of a
-// mapped event is 0 and means nothing.
+// Unlabelled returns the map for scoring events whose labels may be missing. The label of a mapped event is 0 and has
+// no meaning.
 func (m *FeatureMap) Unlabelled() *FeatureMap {
 	out := *m
-	out.schema.Unlabelled, out.schema.User = true, "" // nobody is asked for anything
+	out.schema.Unlabelled, out.schema.User = true, "" // scoring needs no column of persons
 	return &out
 }
 
-// Schema returns the facts that a reader of this task's data has to know.
+// Schema returns the properties of this task's data that a reader needs.
 func (m *FeatureMap) Schema() Schema { return m.schema }
 
-// Dim returns d, the length of a feature vector: the intercept, where there is one, is the last coordinate.
+// Dim returns d, the length of a feature vector. The intercept, if the task has one, is the last coordinate.
 func (m *FeatureMap) Dim() int { return m.dim }
 
 // Bound returns X, the bound on the norm of every feature vector, intercept included.
@@ -184,8 +184,8 @@ func (m *FeatureMap) Names() []string {
 //
 // is the score of a classifier (the log odds of the positive class under logistic loss, the log probability of a class
 // up to a constant under softmax), the logarithm of the expected count, or, for a number, the prediction in the units
-// of the label, of scale log the logarithm sign(y) ln(1 + |y|/Unit) of it. weights[j] belongs to Coordinates()[j],
-// which says what base_j is: of a numeric column the value of the field itself, of scale log its logarithm.
+// of the label (for scale log, its logarithm sign(y) ln(1 + |y|/Unit)). weights[j] belongs to Coordinates()[j], which
+// defines base_j: for a numeric column the value of the field itself, for scale log its logarithm.
 func (m *FeatureMap) Undo(theta []float64) (weights []float64, intercept float64, err error) {
 	if len(theta) != m.dim {
 		return nil, 0, fmt.Errorf("undo feature map: %d parameters, want %d", len(theta), m.dim)
@@ -212,8 +212,9 @@ func (m *FeatureMap) Undo(theta []float64) (weights []float64, intercept float64
 	return weights, intercept, nil
 }
 
-// Redo is the inverse of Undo: the parameters that score mapped rows as the weights score raw ones. Rows outside
-// the bounds are then treated as on the device. Without an intercept coordinate the intercept must be what Undo gives.
+// Redo is the inverse of Undo: it returns the parameters that score mapped rows as the weights score raw ones. Rows
+// outside the bounds are treated as on a device. Without an intercept coordinate the intercept must equal the one that
+// Undo returns.
 func (m *FeatureMap) Redo(weights []float64, intercept float64) ([]float64, error) {
 	if len(weights) != len(m.coordinate) {
 		return nil, fmt.Errorf("redo feature map: %d weights, want %d", len(weights), len(m.coordinate))

@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// A File is a file that belongs to a task. A task file names it, as seen from its own folder; a declaration has its
-// SHA-256, and so has a Spec that Load returned.
+// A File is a file that belongs to a task. A task file contains its path, relative to the task file's folder; a
+// declaration, and a Spec that Load returned, contain its SHA-256.
 type File struct {
 	name string
 	hash string // "sha256:" and 64 hexadecimal digits; "" before the file was read
-	data []byte // the file; nil where only its hash is known
+	data []byte // the contents; nil if only the hash is known
 }
 
 const (
@@ -24,16 +24,16 @@ const (
 	maxSnapshot = 256 << 20
 )
 
-// Hash returns the SHA-256 of the file; false where it has not been read.
+// Hash returns the SHA-256 of the file, or false if the file has not been read.
 func (f *File) Hash() (out [sha256.Size]byte, known bool) {
 	n, err := hex.Decode(out[:], []byte(strings.TrimPrefix(f.hash, hashPrefix)))
 	return out, f.hash != "" && err == nil && n == len(out)
 }
 
-// Data returns the file; nil where only its hash is known. The caller must not change it.
+// Data returns the contents of the file; nil if only the hash is known. The caller must not change them.
 func (f *File) Data() []byte { return f.data }
 
-// UnmarshalText takes the name of a file, or a hash.
+// UnmarshalText accepts the name of a file, or a hash.
 func (f *File) UnmarshalText(text []byte) error {
 	rest, hashed := strings.CutPrefix(string(text), hashPrefix)
 	switch {
@@ -57,7 +57,7 @@ func (f *File) MarshalText() ([]byte, error) {
 	return []byte(f.hash), nil
 }
 
-// read reads the file that a task file in the folder names, of at most so many bytes.
+// read reads the file, whose path is relative to the folder, of at most most bytes.
 func (f *File) read(folder string, most int64) error {
 	if f.name == "" {
 		return nil
@@ -141,8 +141,8 @@ func (s *Spec) Moved(from, to string) (sets []string, err error) {
 	return sets, nil
 }
 
-// WithPublic returns the declaration together with the file of its public model, which has to have the declared hash;
-// without one the file has to be empty. What Load and ParseCanonical return is left as it is.
+// WithPublic returns a copy of the declaration with the file of its public model, which must have the declared hash. If
+// the declaration has no public model, the file must be empty.
 func (s *Spec) WithPublic(file []byte) (*Spec, error) {
 	p := s.Features.Public
 	switch {
@@ -170,21 +170,21 @@ func (s *Spec) WithPublic(file []byte) (*Spec, error) {
 // A Public is the file of a PublicModel.
 type Public struct {
 	File
-	model *PublicModel // nil where only the hash is known
+	model *PublicModel // nil if only the hash is known
 }
 
-// Model returns the public model; nil where only its hash is known. The caller must not change it.
+// Model returns the public model; nil if only its hash is known. The caller must not change it.
 func (p *Public) Model() *PublicModel { return p.model }
 
-// absent refuses a task of whose public model only the hash is known.
+// absent returns an error if only the hash of the public model is known.
 func (p *Public) absent() error {
 	return refuse(publicPath, p.hash, "the file of the public model too: its hash alone does not say what to compute")
 }
 
-// unread reports whether the declared coordinates are not known for want of the public model.
+// unread reports whether the declared coordinates are unknown because the public model has not been read.
 func (f *Features) unread() bool { return f.Public != nil && f.Public.model == nil }
 
-// file returns the file of a public model; nil for none.
+// file returns the file of a public model, or nil.
 func (p *Public) file() *File {
 	if p == nil {
 		return nil
@@ -192,7 +192,7 @@ func (p *Public) file() *File {
 	return &p.File
 }
 
-// standIn gives the files that a declaration names the hash of no file.
+// standIn replaces the hashes of the declaration's files by a placeholder.
 func (s *Spec) standIn() {
 	none := File{hash: hashText(nil)}
 	if s.Model.Start != nil {

@@ -19,10 +19,10 @@ const (
 type formatTraits struct {
 	name   Format
 	vector bool // rows are vectors, whose coordinates have no names
-	binary bool // rows are no lines
+	binary bool // rows are not lines of text
 }
 
-// formats are in the order of the documentation.
+// formats is the table of formats, in the order of the documentation.
 var formats = [...]formatTraits{{name: LIBSVM, vector: true}, {name: CSV}, {name: JSONL},
 	{name: IDX, vector: true, binary: true}, {name: Parquet, binary: true}}
 
@@ -45,7 +45,7 @@ func Formats() []Format {
 	return out
 }
 
-// Vectors reports whether rows of the format are vectors. Those of other formats have columns with names.
+// Vectors reports whether rows of the format are vectors. Rows of other formats have columns with names.
 func (f Format) Vectors() bool { return f.traits().vector }
 
 // namedFormats lists the formats whose rows have columns with names.

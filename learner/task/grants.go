@@ -2,7 +2,7 @@ package task
 
 import "encoding/base64"
 
-// grantsPass is the only word of Spec.Grants; none stands for nothing.
+// grantsPass is the only word of Spec.Grants; none means the empty string.
 const (
 	grantsPass = "pass"
 	grantsNone = "none"
@@ -11,10 +11,10 @@ const (
 // IssuerKeySize is the length of an issuer's public key, in bytes.
 const IssuerKeySize = 342
 
-// HasGrants reports whether each report has a token of an issuer, who gives each person one.
+// HasGrants reports whether each report must carry a token of an issuer, which gives each person one.
 func (s *Spec) HasGrants() bool { return s.Grants == grantsPass }
 
-// Issuer returns the public key of the issuer that is declared, IssuerKeySize bytes; nil where none is.
+// Issuer returns the declared issuer's public key, IssuerKeySize bytes; nil if none is declared.
 func (s *Spec) Issuer() []byte {
 	key, err := base64.StdEncoding.Strict().DecodeString(s.IssuerKey)
 	if err != nil || len(key) != IssuerKeySize {
@@ -26,7 +26,7 @@ func (s *Spec) Issuer() []byte {
 // IssuerKeyText returns the public key of an issuer as a task file declares it.
 func IssuerKeyText(key []byte) string { return base64.StdEncoding.EncodeToString(key) }
 
-// validateGrants refuses an issuer of no grants, and grants where organisations report: they are few, and known.
+// validateGrants refuses an issuer without grants, and grants in tasks of silos, which are few and known.
 func (s *Spec) validateGrants() error {
 	if err := oneOf("grants", s.Grants, "", grantsPass); err != nil {
 		return refuse("grants", s.Grants, "none or pass")

@@ -12,7 +12,7 @@ import (
 // 9/10; in the canonical form it is text, as accounting.Fraction writes it.
 type HonestFraction struct{ accounting.Fraction }
 
-// UnmarshalText reads a decimal or a quotient, as accounting.ParseFraction does. Its error says what it takes.
+// UnmarshalText reads a decimal or a quotient, as accounting.ParseFraction does. Its error names the accepted forms.
 func (f *HonestFraction) UnmarshalText(text []byte) error {
 	v, err := accounting.ParseFraction(string(text))
 	if err != nil {

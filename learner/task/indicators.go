@@ -1,10 +1,10 @@
 package task
 
-// indicators reports for each coordinate, the intercept left out, whether it is 0 or 1 in every event, so that
-// its square is itself. The declaration decides: kinds indicator, categorical, hashed and bucketed, crosses,
-// and products of indicators alone are; with a scale other than 1 nothing is, and with a norm bound below the
-// largest norm, for which vectors are scaled down, none at all. An event with more nonzero values than declared
-// is scaled down too, and does not count here.
+// indicators reports for each coordinate, the intercept left out, whether it is 0 or 1 in every event, so that it
+// equals its square. This follows from the declaration: kinds indicator, categorical, hashed and bucketed, crosses, and
+// products of indicators alone qualify. A coordinate with a scale other than 1 does not, and no coordinate does if the
+// norm bound is below the largest norm, because vectors are then scaled down. Events with more nonzero values than
+// declared, which are also scaled down, are ignored here.
 func (m *FeatureMap) indicators() []bool {
 	out := make([]bool, len(m.coordinate))
 	for j := range out {

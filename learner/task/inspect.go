@@ -8,15 +8,15 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// An Inspection describes how one row fits a declaration, field by field. It depends on a single event without
-// any noise: show it only to people who may see the data.
+// An Inspection describes how one row fits a declaration, field by field. It reveals a single event without any noise:
+// show it only to people who may see the data.
 type Inspection struct {
-	Columns []Finding // by the columns of the schema; for libsvm and idx one, of all values
+	Columns []Finding // one for each column of the schema; for libsvm and idx one for all values
 	Label   Finding
-	Reason  *RowError // why the row is invalid; nil where it is not
+	Reason  *RowError // why the row is invalid; nil if it is valid
 
-	// Norm is the norm of the vector before it is scaled down to the norm bound, and Y the label as the loss
-	// sees it. Both are set for valid rows.
+	// Norm is the norm of the vector before it is scaled down to the norm bound, and Y the label as the loss sees it. Both
+	// are set for valid rows only.
 	Norm float64
 	Y    float64
 
@@ -26,23 +26,23 @@ type Inspection struct {
 
 // A Finding describes how a field is read.
 type Finding struct {
-	Invalid bool // it makes the row invalid
-	Clamped bool // it is a number that is moved into its bounds
-	Missing bool // it is declared as missing, or looks so: blank, or one of the words for it
+	Invalid bool // the field makes the row invalid
+	Clamped bool // the number is moved into its bounds
+	Missing bool // the value is declared as missing or looks missing: blank, or one of MissingWords
 
-	// Unlisted reports whether it is a word outside the vocabulary, which is dropped or counts as another word,
-	// and does not look missing.
+	// Unlisted reports whether the value is a word outside the vocabulary that does not look missing. It is dropped or
+	// counts as another word.
 	Unlisted bool
 }
 
-// missingWords are the texts, beside a blank, that are commonly written for a missing value.
+// missingWords are the texts, besides a blank, that are commonly written for a missing value.
 var missingWords = []string{"?", "NA", "N/A", "na", "n/a", "NaN", "nan", "NULL", "null", "None", "none", "-", "--", "."}
 
-// MissingWords returns the texts, beside a blank, that are commonly written for a missing value: a task may
-// declare them as tokens.
+// MissingWords returns the texts, besides a blank, that are commonly written for a missing value. A task may declare
+// them as tokens.
 func MissingWords() []string { return slices.Clone(missingWords) }
 
-// Inspect overwrites i with what Map would make of the row, and why.
+// Inspect overwrites i with a description of how Map reads the row.
 func (m *FeatureMap) Inspect(row Row, i *Inspection) {
 	if i.free == nil {
 		free := *m
@@ -80,7 +80,7 @@ func (f *Finding) add(other Finding) {
 	f.Unlisted = f.Unlisted || other.Unlisted
 }
 
-// find adds what becomes of the input's fields to the findings of all fields.
+// find adds findings about the input's fields to the findings of all fields.
 func (in *input) find(fields []string, all []Finding) {
 	_, missing, err := in.value(fields)
 	for _, at := range in.fields {
@@ -88,7 +88,7 @@ func (in *input) find(fields []string, all []Finding) {
 		f := Finding{Invalid: err != nil, Missing: missing}
 		x, blank, wrong := in.number(field)
 		switch _, word := in.index[field]; {
-		case in.Kind == OneHot: // of several fields, those that are wrong, or are 1 where one too many is
+		case in.Kind == OneHot: // of several fields: marks those that are wrong, or all ones if there are several
 			f.Invalid = wrong != nil || err != nil && !blank && x >= 0.5
 			f.Missing = blank || wrong != nil && looksMissing(field)
 		case !word:

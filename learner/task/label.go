@@ -15,7 +15,7 @@ var labelWords = [...]string{convex.TwoClasses: "one of two classes, in positive
 	convex.ManyClasses: "one of several classes, in classes",
 	convex.Numbers:     "numbers, from min to max", convex.Counts: "counts, up to max"}
 
-// validate refuses a label that is contradictory or out of range, that events do not have, or that the loss is not of.
+// validate refuses a label that is contradictory, out of range, absent from events, or not of the loss's kind.
 func (l *Label) validate(events Events, features *Features, loss string) error {
 	if events.Format.Vectors() {
 		if l.Column != "" {
@@ -99,7 +99,7 @@ func (l *Label) validateTwoClasses() error {
 	return validateDistinct(seen, "label.negative", l.Negative)
 }
 
-// validateDistinct refuses blank labels and labels that were seen, and adds the others to them.
+// validateDistinct refuses blank labels and labels in seen, and adds the others to seen.
 func validateDistinct(seen map[string]bool, path string, labels []string) error {
 	for i, w := range labels {
 		key := classKey(w)
@@ -111,7 +111,7 @@ func validateDistinct(seen map[string]bool, path string, labels []string) error 
 	return nil
 }
 
-// classKey maps spellings of one number to one key: +1, 1 and 1.0 are the same label.
+// classKey maps all spellings of a number to one key: +1, 1 and 1.0 are the same label.
 func classKey(label string) string {
 	label = strings.TrimSpace(label)
 	if len(label) > longestNumber {
@@ -127,7 +127,7 @@ func classKey(label string) string {
 type labelMap struct {
 	column  string
 	kind    convex.Labels
-	classes map[string]float64 // of classes: by classKey, as the loss sees them
+	classes map[string]float64 // of classes: the loss's values by classKey
 	names   []string           // of classes, in the order of the loss
 	affine  affine             // of numbers and counts
 
@@ -165,7 +165,7 @@ func compileLabel(s *Spec) labelMap {
 	return m
 }
 
-// read returns the label in the units of the data, or a class as the loss sees it.
+// read returns the label in the units of the data; for a class, the value that the loss sees.
 func (m *labelMap) read(text string) (float64, error) {
 	if m.kind.Classes() {
 		y, ok := m.classes[classKey(text)]
@@ -184,7 +184,7 @@ func (m *labelMap) read(text string) (float64, error) {
 	return v, nil
 }
 
-// seen returns a label that was read as the loss sees it, of a number less an offset.
+// seen converts a label from read to the value that the loss sees; an offset is subtracted from numbers.
 func (m *labelMap) seen(label, offset float64) float64 {
 	if m.kind.Classes() {
 		return label
@@ -192,7 +192,7 @@ func (m *labelMap) seen(label, offset float64) float64 {
 	return m.affine.apply(label - offset)
 }
 
-// parse returns the label as the loss sees it, of a number less an offset.
+// parse reads a label and returns the value that the loss sees; an offset is subtracted from numbers.
 func (m *labelMap) parse(text string, offset float64) (float64, error) {
 	label, err := m.read(text)
 	if err != nil {
@@ -222,8 +222,8 @@ func (m *FeatureMap) Outputs() int {
 	return 1
 }
 
-// Classes names the classes in the order of the loss, negative before positive; nil where the label is no class. The
-// caller must not change it.
+// Classes returns the names of the classes in the order of the loss, negative before positive; nil if the label is no
+// class. The caller must not change it.
 func (m *FeatureMap) Classes() []string { return m.label.names }
 
 // Labels returns the extreme labels as the loss sees them: -1 and 1, every class of softmax, the scaled bounds of a
@@ -277,8 +277,8 @@ func (m *FeatureMap) Predict(scores []float64) float64 {
 	return min(max(m.InUnits(scores[0]), m.label.low), m.label.high)
 }
 
-// InUnits turns the score of a number into the units of the data, wherever it lies; another loss's score it leaves as
-// it is. Of scale log it is no straight line of the score.
+// InUnits converts the score of a number into the units of the data, without cutting it to the bounds. It returns
+// scores of other losses unchanged. For scale log it is not linear in the score.
 func (m *FeatureMap) InUnits(score float64) float64 {
 	if m.label.kind != convex.Numbers {
 		return score
@@ -286,7 +286,7 @@ func (m *FeatureMap) InUnits(score float64) float64 {
 	return m.label.affine.raw(m.InLabel(score))
 }
 
-// InLabel is like InUnits, and a straight line of the score: of scale log it returns the logarithm of the number.
+// InLabel works like InUnits, but is always linear in the score: for scale log it returns the logarithm of the number.
 func (m *FeatureMap) InLabel(score float64) float64 {
 	if m.label.kind != convex.Numbers {
 		return score
@@ -294,8 +294,8 @@ func (m *FeatureMap) InLabel(score float64) float64 {
 	return m.label.affine.invert(score)
 }
 
-// Target turns the label of a mapped event into what Predict is compared with: the class, or the number or count in the
-// units of the data (moved into the declared bounds).
+// Target converts the label of a mapped event into the value to compare Predict with: the class, or the number or count
+// in the units of the data, moved into the declared bounds.
 func (m *FeatureMap) Target(label float64) float64 {
 	return m.InUnits(label)
 }

@@ -5,18 +5,18 @@ import (
 	"strconv"
 )
 
-// maxLog is above the logarithms of scale log of all numbers.
+// maxLog exceeds the logarithms, as of scale log, of all numbers.
 const maxLog = 1000
 
 // toLog returns sign(x) ln(1 + |x|/unit): near 0 it is x/unit, far from it the logarithm.
 func toLog(x, unit float64) float64 { return math.Copysign(math.Log1p(math.Abs(x)/unit), x) }
 
-// FromLog returns the number whose value of scale log is v, of the largest magnitude where it would be larger.
+// FromLog returns the number whose value on scale log is v. Its magnitude is cut to the largest finite one.
 func FromLog(v, unit float64) float64 {
 	return math.Copysign(min(unit*math.Expm1(math.Abs(v)), math.MaxFloat64), v)
 }
 
-// base returns what an affine map is of: x, or its logarithm.
+// base returns the argument of the affine map: x, or its logarithm for scale log.
 func (f affine) base(x float64) float64 {
 	if f.unit == 0 {
 		return x
@@ -38,8 +38,8 @@ func (f affine) within(x float64) bool {
 	return base >= f.low && base <= f.high
 }
 
-// middle returns the number that a missing one counts as where the declaration does not say. Of scale log it has six
-// digits, so that it is the same on machines whose logarithms differ in the last.
+// middle returns the default of Missing.Fill. For scale log it has six digits, so that it is the same on machines whose
+// logarithms differ in the last digits.
 func (c *Column) middle() float64 {
 	switch {
 	case c.Kind == Indicator:
@@ -53,7 +53,7 @@ func (c *Column) middle() float64 {
 	return c.Min + (c.Max-c.Min)/2
 }
 
-// validateLog checks what standard and log have instead of bounds.
+// validateLog checks the keys that scales standard and log have instead of bounds.
 func (c *Column) validateLog(path string) error {
 	switch {
 	case c.Scale == Standard && c.Unit != 0:

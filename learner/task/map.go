@@ -11,10 +11,9 @@ import (
 )
 
 // Map writes the row's feature vector and label to dst, reusing dst's memory: it allocates nothing once dst has grown.
-// The vector has finite values and norm at most Bound: a longer one is scaled down, but where scales are to be
-// estimated. The error is a *RowError, and dst is then unspecified; the caller reports the zero vector. A field is the
-// text of a value as a csv file has it, and not as JSON has it: for events in JSON see
-// device.EventOf of package stream/device.
+// The vector has finite values and norm at most Bound: a longer one is scaled down, except if scales are to be
+// estimated. The error is a *RowError; dst is then unspecified, and the caller reports the zero vector. Fields hold the
+// text of a value as in a csv file, not as in JSON: for events in JSON see EventOf of package stream/device.
 func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 	fail := func(column, reason string) error {
 		return &RowError{File: row.File, Line: row.Line, Column: column, Reason: reason}
@@ -61,7 +60,7 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 			}
 		}
 	}
-	var label float64 // before the rest: a row without one costs a decoy's work besides its own
+	var label float64 // read first: a row without a label costs its own work and a decoy's
 	if !m.schema.Unlabelled {
 		var err error
 		if label, err = m.label.read(row.Label); err != nil {
@@ -76,7 +75,7 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 	convex.Clip(w.value, m.longest)
 	if m.intercept != 0 {
 		w.put(m.dim-1, m.intercept)
-		convex.Clip(w.value, m.Bound()) // where rounding has left it an ulp above
+		convex.Clip(w.value, m.Bound()) // rounding may have left it an ulp above
 	}
 	dst.Index, dst.Value = w.index, w.value
 	if m.dense {
@@ -99,7 +98,8 @@ type writer struct {
 	offset  float64   // of the label
 }
 
-// writer makes one in dst's memory. The sources lie behind the values, so that they need no memory of their own.
+// writer returns a writer that uses dst's memory. It keeps the sources after the values, so that they need no memory of
+// their own.
 func (m *FeatureMap) writer(dst *convex.Example, sources int) writer {
 	most := m.most
 	if m.vector != nil && !m.vector.hidden {
@@ -114,7 +114,7 @@ func (m *FeatureMap) writer(dst *convex.Example, sources int) writer {
 	return w
 }
 
-// put appends a coordinate as it is.
+// put appends a coordinate without scaling it.
 func (w *writer) put(at int, value float64) {
 	if w.index != nil {
 		w.index = append(w.index, int32(at))
@@ -130,7 +130,7 @@ func (w *writer) set(at int, value float64) {
 	w.put(at, convex.Normal(value))
 }
 
-// tell appends an indicator that is always there, so that a vector of numbers stays dense.
+// tell appends an indicator even if it is 0, so that a vector of numbers stays dense.
 func (w *writer) tell(at int, yes bool) {
 	if yes {
 		w.set(at, 1)
@@ -139,7 +139,7 @@ func (w *writer) tell(at int, yes bool) {
 	}
 }
 
-// addVector appends the nonzero values of a vector. index is nil where all are given.
+// addVector appends the nonzero values of a vector. index is nil if all values are given.
 func (w *writer) addVector(index []int32) {
 	for k, v := range w.sources {
 		at := k

@@ -12,10 +12,11 @@ const (
 	longestMark = 16
 )
 
-// longestNumber is the most bytes of a number, with its marks; a longer text is none, so that none takes long to read.
+// longestNumber is the largest length of a number with its marks, in bytes. Longer texts are no numbers, which bounds
+// the time to read one.
 const longestNumber = 128
 
-// validateMarks refuses what could be part of a number, or makes no difference.
+// validateMarks refuses marks that could be part of a number, and marks without effect.
 func validateMarks(path string, marks []string) error {
 	if len(marks) > mostMarks {
 		return refuse(path+".marks", fmt.Sprintf("%d texts", len(marks)), "at most %d", mostMarks)
@@ -32,8 +33,7 @@ func validateMarks(path string, marks []string) error {
 	return nil
 }
 
-// unmarked returns the text without the marks, one after another, wherever they are in it, and without the blanks
-// around what is left.
+// unmarked removes every occurrence of each mark in turn, then the blanks around the remaining text.
 func unmarked(text string, marks []string) (string, error) {
 	if len(text) > longestNumber {
 		return "", fmt.Errorf("a number of more than %d bytes", longestNumber)
@@ -44,8 +44,7 @@ func unmarked(text string, marks []string) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
-// mostMarked returns a number that takes the longest to read: 1, and before it as many
-// marks as there may be.
+// mostMarked returns a number that takes the longest to read: 1 after as many marks as fit.
 func mostMarked(marks []string) string {
 	all := strings.Join(marks, "")
 	if all == "" {

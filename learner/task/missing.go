@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// Missing declares what becomes of a value that is not there: one missing value never makes a row invalid. A
-// blank field, a null and a key that an event does not have are missing, of a number NaN too, and the texts in
-// Tokens. A hashed word is never missing: a blank one is a word like any other.
+// Missing declares the treatment of missing values, which never make a row invalid. A blank field, a null, a key that
+// an event lacks and the texts in Tokens are missing values, and NaN for a number. A hashed word is never missing: a
+// blank is a word like any other.
 type Missing struct {
-	// Tokens are other texts that mean a missing value; numbers are compared as numbers. A number of nothing but marks is
-	// missing, too.
+	// Tokens are further texts that mean a missing value; numbers are compared as numbers. A number that consists of marks
+	// alone is missing too.
 	Tokens []string `json:"tokens,omitempty"`
-	// Fill is the value that a number has then, within its bounds. Default: the middle of the bounds,
-	// of kind indicator 0, of scale log the number whose logarithm is the mean, in six digits.
+	// Fill replaces a missing number; it must lie within the bounds. Default: the middle of the bounds; 0 for kind
+	// indicator; for scale log the number whose logarithm is the mean, to six digits.
 	Fill *float64 `json:"fill,omitempty"`
-	// Indicator adds, of numbers, one coordinate: 1 where the value is missing, else 0.
+	// Indicator adds one coordinate for a number: 1 if the value is missing, else 0.
 	Indicator bool `json:"indicator,omitempty"`
-	// Word is the word of the vocabulary that a missing word counts as. Without it, it counts as the words
-	// outside where these have an indicator (other), and else sets none. Missing values of other kinds of
-	// positions set none, and those of hats no hat.
+	// Word is the word of the vocabulary that replaces a missing word. Without it, a missing word sets the indicator for
+	// words outside the vocabulary if there is one (unknown: other), else none. Missing values of other kinds set no
+	// indicator and no hat.
 	Word string `json:"word,omitempty"`
 }
 
@@ -121,13 +121,13 @@ func ofMissing(s *Source) Coordinate {
 		Factor: 1, Sources: []*Source{s}}
 }
 
-// quantity reads the number that the fields say, before the scale, or reports that it is missing.
+// quantity reads the number of a source from its fields, before the scale, or reports that it is missing.
 func (in *input) quantity(fields []string) (x float64, missing bool, err error) {
 	x, missing, err = in.number(strings.TrimSpace(fields[in.fields[0]]))
 	if in.Over == "" {
 		return x, missing, err
 	}
-	y, none, wrong := in.number(strings.TrimSpace(fields[in.fields[1]])) // read whatever the first one is
+	y, none, wrong := in.number(strings.TrimSpace(fields[in.fields[1]])) // read even if the first one is missing
 	if err != nil || wrong != nil {
 		return 0, false, errors.Join(err, wrong)
 	}
@@ -135,7 +135,7 @@ func (in *input) quantity(fields []string) (x float64, missing bool, err error) 
 	return x, missing || none || !ok, nil
 }
 
-// ratio returns x/y, or false where that is no finite number.
+// ratio returns x/y, or false if that is not finite.
 func ratio(x, y float64) (float64, bool) {
 	q := x / y
 	return q, y != 0 && !math.IsNaN(q) && !math.IsInf(q, 0)

@@ -30,14 +30,15 @@ type Label struct {
 	Scale Scale   `json:"scale,omitempty"` // of numbers; default symmetric. The loss sees counts as they are
 	// Unit > 0 belongs to scale log: the loss sees the logarithm sign(y) ln(1 + |y|/Unit), its bounds scaled to [-1, 1].
 	Unit float64 `json:"unit,omitempty"`
-	// Marks are left out before a number or a count is read, as those of a Column.
+	// Marks are removed before a number or a count is read, as in Column.Marks.
 	Marks []string `json:"marks,omitempty"`
-	// Offset declares that a number is learned less the offset of the public model: Min and Max bound the difference.
+	// Offset declares that the model learns the number minus the offset of the public model. Min and Max bound the
+	// difference.
 	Offset bool `json:"offset,omitempty"`
 }
 
 // Model is the learned model: linear scores under a convex loss, in a convex set around zero. Radius, Min, Max, Ridge
-// and ClipNorm live in the coordinates of the feature map's output. A key that means nothing for the loss or the set is
+// and ClipNorm are in the coordinates of the feature map's output. A key that does not apply to the loss or the set is
 // refused.
 type Model struct {
 	// Loss is one of convex.LossNames, see convex.Declaration.
@@ -47,8 +48,8 @@ type Model struct {
 	// Width is the residual at which huber turns from a parabola into a line, and the width of the rounded
 	// corner of smoothed-hinge; > 0.
 	Width float64 `json:"width,omitempty"`
-	// ScoreBound bounds the score, the logarithm of the predicted count, of loss poisson; in (0, 300]. Above it
-	// predictions stay.
+	// ScoreBound bounds the score, the logarithm of the predicted count, of loss poisson; in (0, 300]. Predictions are
+	// constant above it.
 	ScoreBound float64 `json:"score_bound,omitempty"`
 	// ClassWeights multiply the loss of an event by its class: negative, positive; for softmax in the order of
 	// Label.Classes. Empty: all 1.
@@ -60,8 +61,8 @@ type Model struct {
 	// Set holds the parameters, intercept included: one of convex.SetKinds; default ball.
 	Set string `json:"set"`
 	// Radius is R > 0, the size of every set but the box: the norm that parameters of the ball and of nonnegative stay
-	// within, the sum of those of the simplex, the sum of magnitudes of those of l1. A practical plan needs none for the
-	// ball, the default, and for nonnegative: they are then without bounds.
+	// within, the sum of the parameters for the simplex, the sum of their magnitudes for l1. A practical plan needs none
+	// for the ball, the default, and for nonnegative: they are then unbounded.
 	Radius float64 `json:"radius,omitempty"`
 	// Min <= 0 and Max >= 0 bound every parameter of the box.
 	Min float64 `json:"min,omitempty"`
@@ -70,8 +71,8 @@ type Model struct {
 	// Ridge is lambda >= 0 of the term (lambda/2)||theta||^2, intercept included, which the learner adds to the loss. It
 	// costs no privacy. Default 0.
 	Ridge float64 `json:"ridge,omitempty"`
-	// ClipNorm is L, the bound on the norm of one event's gradient. Default 1; of a practical plan 0, which has the first
-	// cohort decide, and in the coordinates of its frame.
+	// ClipNorm is L, the bound on the norm of one event's gradient. Default 1. In a practical plan it is in the
+	// coordinates of the frame, and the default, 0, derives it from the first cohort.
 	ClipNorm float64 `json:"clip_norm,omitempty"`
 	// Start is a public or released model that learning begins with; nil: the set's start, see convex.Set.
 	Start *File `json:"start,omitempty"`
@@ -81,7 +82,7 @@ type Model struct {
 	Smoothness float64 `json:"smoothness,omitempty"`
 }
 
-// traits returns the loss's row of the table of losses; of an unknown loss, one of two classes.
+// traits returns the loss's row of the table of losses; for an unknown loss, a row with two classes.
 func (m Model) traits() convex.Traits { return convex.TraitsOf(m.Loss) }
 
 // Classification reports whether the label is a class, which follows from the loss.
@@ -96,7 +97,7 @@ func (s *Spec) Loss() (convex.Loss, error) {
 	return loss, nil
 }
 
-// declaration returns the declaration of the loss, of which the label has a part.
+// declaration returns the declaration of the loss, to which the label contributes.
 func (m Model) declaration(label Label) convex.Declaration {
 	d := convex.Declaration{Name: m.Loss, Level: m.Level, Width: m.Width, ScoreBound: m.ScoreBound,
 		ClassWeights: m.ClassWeights, LabelNoise: m.LabelNoise}
@@ -151,7 +152,7 @@ func (s *Spec) Practical(features *FeatureMap) *practical.Problem {
 		out.LabelLow, out.LabelHigh = slices.Min(features.Labels()), slices.Max(features.Labels())
 	}
 	if out.Start = features.Origin(); out.Continuous {
-		out.Start = nil // the bank begins there by itself
+		out.Start = nil // the bank begins there anyway
 	}
 	return out
 }
@@ -190,8 +191,8 @@ func (m Model) validate(label Label, practical bool) error {
 	return nil
 }
 
-// validateLoss refuses what is left to the loss itself, once model and label are known to be sound one by one. d is the
-// length of a feature vector, intercept included.
+// validateLoss applies the loss's own checks to a model and a label that are valid by themselves. d is the length of a
+// feature vector, intercept included.
 func (m Model) validateLoss(label Label, d int) error {
 	if _, err := m.declaration(label).New(); err != nil {
 		return refuseParameter(err)

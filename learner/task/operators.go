@@ -7,16 +7,16 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// Operators declares the two parties between whom reports are shared under trust split, by the public keys that
-// everybody who takes part has pinned. Planning and simulating need none.
+// Operators declares the two parties between whom reports are shared under trust split, by the public keys that all
+// participants pin. Planning and simulating need none.
 type Operators struct {
 	Leader string `json:"leader"` // public key of the stage in 64 hexadecimal digits: ingest keygen leader
-	Helper string `json:"helper"` // that of the second operator, another one
-	// One declares that one party runs both, to try the trust out: the pair protects as one stage does.
+	Helper string `json:"helper"` // public key of the second operator; differs from Leader
+	// One declares that one party runs both, for trials: the pair then protects no more than one stage does.
 	One bool `json:"one,omitempty"`
 }
 
-// Keys returns the public keys of both operators; false where they are none.
+// Keys returns the public keys of both operators, or false if they are not valid keys.
 func (o Operators) Keys() (leader, helper ed25519.PublicKey, ok bool) {
 	key := func(text string) ed25519.PublicKey {
 		b, err := hex.DecodeString(text)
@@ -35,7 +35,7 @@ func (s *Spec) OneOperator() bool { return s.Privacy.Operators != nil && s.Priva
 // Split reports whether two operators add the reports up, of whom one may be an adversary.
 func (s *Spec) Split() bool { return s.Privacy.Trust == accounting.Split }
 
-// validateSplit refuses what means nothing where reports are shared between two operators, and operators elsewhere.
+// validateSplit refuses keys that do not apply to two operators, and operators under other trusts.
 func (p Privacy) validateSplit() error {
 	if p.Trust != accounting.Split {
 		if p.Operators != nil {

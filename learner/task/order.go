@@ -8,9 +8,9 @@ import (
 // MaxShuffle bounds the window of Shuffled: that many items are held at once.
 const MaxShuffle = 1 << 24
 
-// Shuffled yields items in a random order, one of n at a time: of n-1 that are held and the one that comes, each as
-// likely. No more than n items come in an order that is uniform among all; of more, one comes at most n-1 places early,
-// and as likely as not about n late.
+// Shuffled yields items in a random order: each time one of n, the n-1 it holds and the next item, with equal
+// probability. The order of at most n items is uniform. Of more items, each comes at most n-1 places early; a delay of
+// about n places is common.
 //
 // The order follows from source, n and the number of items alone, never from what they hold, and begins the same where
 // more of them follow. The sequence can be walked once.

@@ -54,7 +54,7 @@ func Parse(data []byte, sets []string) (*Spec, error) {
 		return nil, err
 	}
 	s, err := declared(root)
-	if err == nil && s.Curated() { // of one silo, as those of LoadTogether
+	if err == nil && s.Curated() { // one silo, as in LoadTogether
 		return nil, s.Schedule.notCurated()
 	}
 	return s, err
@@ -91,7 +91,7 @@ func declared(root *node) (*Spec, error) {
 	return s, nil
 }
 
-// at returns the value at a dotted path, or nil.
+// at returns the node at a dotted path, or nil.
 func (n *node) at(path string) *node {
 	for key := range strings.SplitSeq(path, ".") {
 		switch i, err := strconv.Atoi(key); {
@@ -187,8 +187,8 @@ func parseNumber(text string) (float64, error) {
 	return f, nil
 }
 
-// decode fills the value from the node by the types of the fields and their json names. Keys that are absent leave
-// what is there.
+// decode fills the value from the node by the types of the fields and their json names. Absent keys leave their fields
+// unchanged.
 func decode(path string, n *node, v reflect.Value) error {
 	fail := func(want string) error {
 		return &FieldError{Line: n.line, Path: path, Value: n.describe(), Want: want}

@@ -8,9 +8,9 @@ import (
 	"math"
 )
 
-// A PublicModel is a model of a public sample from which coordinates of a task are made: linear scores and trees of
-// the task's columns or vector. It is a file in JSON that a task names by its hash, see Features.Public. Its inputs
-// are the coordinates of features.columns in order, those of hidden columns too, or the values of a vector.
+// A PublicModel is a model of a public sample from which coordinates of a task are made: linear scores and trees of the
+// task's columns or vector. It is a file in JSON that a task names by its hash, see Features.Public. Its inputs are the
+// coordinates of features.columns in order, hidden columns included, or the values of a vector.
 //
 // Let f_j be the inputs as the map scales them. Output k of a block is
 //
@@ -25,7 +25,8 @@ type PublicModel struct {
 	Offset  *PublicBlock  `json:"offset,omitempty"` // one output: the public prediction in the units of the label
 }
 
-// A PublicSample describes the rows that a PublicModel was made of. A leaf of few rows may reveal something about them.
+// A PublicSample describes the rows from which a PublicModel was made. A leaf of few rows may reveal something about
+// them.
 type PublicSample struct {
 	Rows int `json:"rows"` // N
 	Leaf int `json:"leaf"` // the fewest rows of a leaf; 0 without trees
@@ -42,9 +43,9 @@ type PublicBlock struct {
 	Forest  *Forest   `json:"forest,omitempty"`  // trees that add to every output
 }
 
-// A Tree asks questions. Question i goes to Left[i] where the event's value of input Feature[i] is at most
-// Threshold[i], else to Right[i]; the first is question 0. A branch c >= 0 is question c, which is after i; a branch
-// c < 0 ends in leaf -c-1. There is one leaf more than there are questions, and one way to each.
+// A Tree is a decision tree. Question i goes to Left[i] if the event's value of input Feature[i] is at most
+// Threshold[i], else to Right[i]; the first is question 0. A branch c >= 0 is question c, which is after i; a branch c
+// < 0 ends in leaf -c-1. There is one leaf more than there are questions, and one way to each.
 //
 // A number has its value in the units of the data, filled where it is missing, neither scaled nor cut, and rounded to
 // the nearest number of 32 bits; any other input is 0 or 1.
@@ -60,7 +61,7 @@ type Tree struct {
 // A Forest is a list of trees whose leaves have a value for every output.
 type Forest struct {
 	Trees []Tree `json:"trees"`
-	// Leaves is outputs x leaves: those of the first tree in order, then those of the second, and so on.
+	// Leaves is outputs x leaves: the leaves of the first tree in order, then of the second, and so on.
 	Leaves *Matrix `json:"leaves"`
 }
 

@@ -175,7 +175,7 @@ func (m *FeatureMap) compilePublic(f *Features, offset bool) {
 	m.most += m.public.width
 }
 
-// scratch returns how many numbers of memory a row needs beside its coordinates.
+// scratch returns the number of float64 values of scratch memory that a row needs in addition to its coordinates.
 func (p *publicMap) scratch() int {
 	if p == nil {
 		return 0
@@ -209,7 +209,7 @@ func (w *writer) addPublic(row Row) {
 	}
 }
 
-// apply overwrites dst with the outputs of a block, before they are divided and cut, and returns them.
+// apply overwrites dst with the outputs of a block, before division and cutting, and returns it.
 func (b *publicBlock) apply(dst, scaled, asked []float64) []float64 {
 	dst = dst[:b.outputs]
 	copy(dst, b.bias)
@@ -277,7 +277,7 @@ func (w *writer) columnInputs(fields []string, scaled, asked []float64) {
 	}
 }
 
-// askedOf returns how trees compare a number of the data.
+// askedOf returns the value that trees compare for a number of the data.
 func askedOf(kind ColumnKind, raw, scaled float64) float64 {
 	if kind == Indicator {
 		return scaled
@@ -285,7 +285,7 @@ func askedOf(kind ColumnKind, raw, scaled float64) float64 {
 	return float64(float32(raw))
 }
 
-// vectorInputs is columnInputs of a vector.
+// vectorInputs works like columnInputs, for a vector.
 func (w *writer) vectorInputs(row Row, scaled, asked []float64) {
 	if row.Index != nil {
 		clear(scaled)
@@ -300,7 +300,7 @@ func (w *writer) vectorInputs(row Row, scaled, asked []float64) {
 	}
 }
 
-// validateOffset refuses an offset that no public model has.
+// validateOffset refuses an offset without a public model that has one.
 func (l *Label) validateOffset(f *Features) error {
 	if l.Scale == Log {
 		return refuse("label.offset", true, "false with scale log: an offset is in the units of the label")
@@ -322,7 +322,7 @@ func NewPublic(p *PublicModel) (*Public, error) {
 	return out, err
 }
 
-// PublicInputs returns the names that the inputs of a public model have to have.
+// PublicInputs returns the required names of the inputs of a public model.
 func (f *Features) PublicInputs() []string {
 	var out []string
 	for name := range f.eachInput {
@@ -331,7 +331,7 @@ func (f *Features) PublicInputs() []string {
 	return out
 }
 
-// Origin returns the parameters that predict the offset alone; nil where labels have none.
+// Origin returns the parameters that predict the offset alone; nil if labels have no offset.
 func (m *FeatureMap) Origin() []float64 {
 	if !m.HasOffset() {
 		return nil
@@ -343,10 +343,10 @@ func (m *FeatureMap) Origin() []float64 {
 	return theta
 }
 
-// HasOffset reports whether a number is learned less an offset, which mapped events carry.
+// HasOffset reports whether the model learns a number minus an offset, which mapped events carry.
 func (m *FeatureMap) HasOffset() bool { return m.public != nil && m.public.offset != nil }
 
-// PublicMemory returns how many numbers Map takes memory for beside a vector, to compute the public model.
+// PublicMemory returns the number of float64 values of scratch memory that Map needs for the public model.
 func (m *FeatureMap) PublicMemory() int { return m.public.scratch() }
 
 // PublicSources returns the sources from which the inputs of the public model come, in order; nil without one.

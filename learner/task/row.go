@@ -11,7 +11,7 @@ type Row struct {
 	Line   int64 // line in its file, from 1; for idx the number of the image, for parquet of the row
 	Number int64 // place in its file, Line - 1: lines that are no events count too, so that no row moves another
 	// File is the absolute path of the row's file where the data are a pattern of files; empty where they are one file or
-	// stream. File and Number name an event for ever, whatever files are added beside it.
+	// stream. File and Number identify an event permanently, also when other files are added.
 	File string
 
 	// Key is the row's value in the key's column, where the task declares one; empty where it cannot be read.
@@ -35,7 +35,7 @@ type Row struct {
 // Format prints a placeholder under every verb, so that no log or error can carry an event.
 func (r Row) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("task.Row{redacted}")) }
 
-// A Schema holds the facts about a task that a reader of data has to know.
+// A Schema holds the properties of a task that a reader of data needs.
 type Schema struct {
 	Events  Events
 	Columns []string // fields that the features are made from, in this order, each once; nil for libsvm and idx
@@ -47,11 +47,11 @@ type Schema struct {
 	Dimension int    // number of values of libsvm and idx
 	Blanks    bool   // whether a line of no byte is a row that is no event: where blocks are ranges of rows
 	User      string // field that names the person; empty where privacy is per event
-	// Unlabelled reports whether data may lack labels. A label that is there is then passed over.
+	// Unlabelled reports whether data may lack labels. Existing labels are then ignored.
 	Unlabelled bool
 }
 
-// Schema returns the facts that a reader of this task's data has to know.
+// Schema returns the properties of this task's data that a reader needs.
 func (s *Spec) Schema() Schema {
 	out := Schema{Events: s.Events, Label: s.Label.Column, Class: s.Classification() || len(s.Label.Marks) > 0,
 		Blanks: s.Silo != nil}

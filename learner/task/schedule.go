@@ -27,19 +27,17 @@ type Schedule struct {
 	Continuous string `json:"continuous,omitempty"`
 	// FirstCohort is the users of a practical plan who report moments, before all others. 0 (default): planned.
 	FirstCohort int `json:"first_cohort,omitempty"`
-	// prox are constants of the algorithm prox that are not to be planned.
+	// Prox declares constants of the algorithm prox, which are then not planned.
 	Prox          *prox  `json:"prox,omitempty"`
 	Cohort        int    `json:"cohort"`         // users of one round; 0: planned
 	MinimumCohort int    `json:"minimum_cohort"` // users without whom a round is not released; 0: planned
 	Rounds        Rounds `json:"rounds"`
 	// Deadline ends the collection of a round that has its minimum cohort. Default 60s.
 	Deadline Duration `json:"deadline"`
-	// Stale is the longest deadline that a round is given because users come slowly, at least Deadline. 0 (default): see
-	// Longest.
+	// Stale is the longest deadline of a round when users come slowly, at least Deadline. 0 (default): see Longest.
 	Stale Duration `json:"stale,omitempty"`
-	// Retention is the time for which the broker keeps the records of a round, beside those of the newest
-	// rounds (stream.KeptRounds). A device may be away for so long and still learn whether it was counted.
-	// Default 168h.
+	// Retention is the time for which the broker keeps the records of a round; it always keeps the newest rounds
+	// (stream.KeptRounds). A device may be away for this time and still learn whether it was counted. Default 168h.
 	Retention Duration `json:"retention"`
 }
 
@@ -118,7 +116,7 @@ func (c Schedule) validate(task schedule.Case) error {
 	return nil
 }
 
-// validatePlan refuses words that name no plan. It comes before what a kind of plan needs.
+// validatePlan refuses words that name no plan. Call it before the checks for a kind of plan.
 func (c Schedule) validatePlan() error {
 	if !c.curated() {
 		names := append([]string{schedule.Auto}, schedule.Names()...)
@@ -192,7 +190,7 @@ func other(plan string) string {
 // practical reports whether the task has a practical plan.
 func (c Schedule) practical() bool { return c.Plan == schedule.Practical }
 
-// setDefaultPlan plans in practice, unless the task names one of the methods that bounds are proved of.
+// setDefaultPlan selects a practical plan, unless the task names a method with proved bounds.
 func (s *Spec) setDefaultPlan() {
 	c := &s.Schedule
 	if c.Plan == "" {

@@ -7,18 +7,17 @@ import (
 	"time"
 )
 
-// state declares what the learner keeps of a task beside its newest state. It is no part of the declaration:
-// devices do not agree to it, the task's hash does not depend on it, and every start of the learner may have
-// another.
+// state declares the history that the learner keeps in addition to its newest state. It is not part of the declaration:
+// devices do not agree to it, the task's hash does not depend on it, and it may change at every start of the learner.
 type state struct {
 	Snapshots *Snapshots `json:"snapshots,omitempty"`
 }
 
-// Snapshots declares which models are kept, beside those that are pinned.
+// Snapshots declares which models are kept in addition to pinned ones.
 type Snapshots struct {
-	// how far a model is from the one that was kept before it. Default 24h, of a task that ends 1 round
+	// Every is the distance between kept models. Default 24h; for a task that ends, 1 round.
 	Every Every `json:"every"`
-	Keep  int   `json:"keep"` // how many, the newest ones. Default 30
+	Keep  int   `json:"keep"` // number of models kept, the newest ones. Default 30
 }
 
 // Every is a number of rounds, or a time.
@@ -62,7 +61,7 @@ func (e *Every) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Kept returns which models a learner of the task keeps.
+// Kept returns the task's Snapshots with defaults.
 func (s *Spec) Kept() Snapshots {
 	out := Snapshots{Every: Every{Time: keptEvery}, Keep: keptModels}
 	if s.Schedule.Continuous == "" {

@@ -22,17 +22,17 @@ type Source struct {
 	Field string
 	Part  Part
 
-	// Over is the field that divides the number in Field; empty for what is no ratio. See ratio.
+	// Over is the field that divides the number in Field; empty if the source is not a ratio. See ratio.
 	Over string
 
 	// Of numeric sources: x is moved into [Min, Max], then it is Factor*x + Offset. Where Unit is above 0, x is first
 	// turned into sign(x) ln(1 + |x|/Unit). Of indicators it is 1 where x >= 1/2, else 0, and these are 0, 1, 1 and 0.
 	Min, Max, Factor, Offset, Unit float64
 
-	// Tokens mean a missing value, beside blanks; Numbers are the tokens that are numbers, which are compared
-	// as such. A missing number is Fill, before the scale, and Told by a coordinate of its own where that was
-	// declared; a missing word has the position Vacant, -1 for none. Missing values of other positions have no
-	// position, except hashed ones, which are words.
+	// Tokens mean a missing value, in addition to blanks; Numbers are the tokens that are numbers, which are compared as
+	// such. A missing number is Fill, before the scale, and Told by a coordinate of its own where that was declared; a
+	// missing word has the position Vacant, -1 for none. Missing values of other positions have no position, except hashed
+	// ones, which are words.
 	Tokens  []string
 	Numbers []float64
 	Fill    float64
@@ -139,7 +139,7 @@ func (c *Column) width() int {
 // input is a compiled source.
 type input struct {
 	*Source
-	fields []int // positions in Row.Fields: one, those of a ratio, or those of a group
+	fields []int // positions in Row.Fields: one field, the two of a ratio, or the fields of a group
 	first  int   // first coordinate, or -1 if hidden
 	affine affine
 	index  map[string]int // of Vocabulary
@@ -148,7 +148,7 @@ type input struct {
 // inputs are the columns that features are made from, in the order of the declaration.
 type inputs []input
 
-// find returns the positions of columns by their names, of those that are read as numbers or of the others.
+// find returns the positions of columns by their names, among those that are read as numbers, or among the others.
 func (all inputs) find(names []string, number bool) (out []int) {
 	for _, name := range names {
 		out = append(out, slices.IndexFunc(all, func(in input) bool {
@@ -170,7 +170,7 @@ func (all inputs) sources(at []int) (sources []*Source, columns []string) {
 // none is the position of a field that sets no indicator.
 const none = -1
 
-// value returns the scaled number of a field, or its position, or of hats its place, of a text none, and whether it is
+// value returns the scaled number of a field, its position, its place for hats, or none for a text, and whether it is
 // missing. An error never shows the field.
 func (in *input) value(fields []string) (v float64, missing bool, err error) {
 	field := strings.TrimSpace(fields[in.fields[0]])
@@ -205,7 +205,7 @@ func (in *input) value(fields []string) (v float64, missing bool, err error) {
 	return convex.Normal(in.affine.apply(x)), missing, nil
 }
 
-// position returns the index of the one field of a group that is 1. It reads every field, whichever is 1.
+// position returns the index of the field of a group that is 1. It always reads every field.
 func (in *input) position(fields []string) (float64, error) {
 	at, set := none, 0
 	for i, f := range in.fields {

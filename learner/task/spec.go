@@ -13,8 +13,8 @@ import (
 // Version is the only version of the task file that this package reads.
 const Version = 1
 
-// A Spec is the declared part of a task: what a person writes down and every party sees. Load, Parse and
-// ParseCanonical return validated ones with every default filled in; a Spec built by hand is checked by Validate.
+// A Spec is the public declaration of a task, as in a task file. Load, Parse and ParseCanonical return validated ones
+// with every default filled in; a Spec built by hand is checked by Validate.
 type Spec struct {
 	Version int    `json:"version"`
 	Name    string `json:"name"` // [a-z0-9_-]{1,32}, part of every subject on the broker
@@ -75,11 +75,11 @@ const MaxKey = 256
 
 const maxSkipped = 1 << 10
 
-// Privacy declares the guarantee that is asked for. Its words are defined in package accounting.
+// Privacy declares the required guarantee. Its words are defined in package accounting.
 type Privacy struct {
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`
-	// Trust names who lays noise: shuffle (default), pan, shuffle+pan, local, split.
+	// Trust names who adds noise: shuffle (default), pan, shuffle+pan, local, split.
 	Trust accounting.Trust `json:"trust"`
 	// Unit is the protected unit: event (default), one row; or user, all rows of one person that enter a
 	// report.
@@ -97,10 +97,10 @@ type Privacy struct {
 	Operators *Operators `json:"operators,omitempty"`
 }
 
-// User names the column that tells the person of a row, where all rows of a person are protected together.
+// User names the column with the person of a row, for tasks that protect all rows of a person together.
 type User struct {
 	Column string `json:"column"` // names the person, for csv, jsonl and parquet; it is no feature
-	Items  int    `json:"items"`  // rows of a person that enter a report: the first so many
+	Items  int    `json:"items"`  // largest number of a person's rows in a report: the first ones
 	// Radius is the norm to which the mean gradient of a person is clipped, as a share of the clip norm of a row, in (0,
 	// 1]; 0: 1/sqrt(items).
 	Radius float64 `json:"radius,omitempty"`
@@ -109,15 +109,15 @@ type User struct {
 	Wait Duration `json:"wait,omitempty"`
 }
 
-// Silo declares the organisations that report, each about a block of units: rows, or people.
+// Silo declares reporting organisations, each of whose reports is about a block of units: rows, or people.
 type Silo struct {
 	Count int `json:"count"` // N
 	// Units are the fewest units of a silo for which noise is planned. A silo with more uses all of them.
 	Units int `json:"units"`
 	// Reports is M, the silos of one round; default Count.
 	Reports int `json:"reports,omitempty"`
-	// Least is the fewest units of a silo that is let in. It makes up for missing units by noise of its own:
-	// under trust local only. Default two thirds of Units, and Units under the other trusts.
+	// Least is the fewest units of a silo that may take part. It adds noise for the units it lacks: under trust local
+	// only. Default two thirds of Units, and Units under the other trusts.
 	Least int `json:"least,omitempty"`
 	// Sample is refused: a block is of fresh rows, or of all that a silo has.
 	Sample int `json:"sample,omitempty"`
@@ -126,7 +126,7 @@ type Silo struct {
 	Spread float64 `json:"spread,omitempty"`
 }
 
-// validate refuses events that are contradictory or out of range. taken is what the task reads of a row.
+// validate refuses events that are contradictory or out of range. taken lists the fields that the task reads.
 func (e Events) validate(taken Schema) error {
 	if err := oneOf("events.format", e.Format, Formats()...); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (e Events) validate(taken Schema) error {
 	return nil
 }
 
-// validateKey refuses a key that is read for anything else, or that the format cannot have.
+// validateKey refuses a key whose column is also read for another purpose, or that the format cannot have.
 func (e Events) validateKey(taken Schema) error {
 	if e.Key == "" {
 		return nil

@@ -30,7 +30,7 @@ func (p Privacy) Sealing() string {
 	return p.Suite
 }
 
-// validateSuite refuses a suite that is not known, and one beside reports that are not sealed.
+// validateSuite refuses an unknown suite, and a suite for reports that are not sealed.
 func (p Privacy) validateSuite() error {
 	switch {
 	case p.Suite != "" && p.Suite != suiteHybrid:

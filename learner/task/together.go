@@ -12,23 +12,23 @@ import (
 // unsized is the number of units of data that are not counted yet.
 const unsized = 1 << 30
 
-// ofMany are the keys that only apply where reports come from many: in one place they mean nothing, and are
-// left out.
+// ofMany lists the keys that apply only to reports from many places. For one place they have no meaning, and are left
+// out.
 var ofMany = []string{"events.key", "user.wait", "privacy.trust", "privacy.honest_fraction", "privacy.coin",
 	"privacy.profile", "privacy.operators",
 	"schedule.users", "schedule.cohort", "schedule.first_cohort", "schedule.minimum_cohort"}
 
 // ofRounds are the keys that only apply to rounds of reports, which methods of one process do not have. A limit on
-// rounds applies to those of them that have steps or rounds of queries: schedule.Limited.
+// rounds applies to methods of one process with steps or rounds of queries: schedule.Limited.
 var ofRounds = []string{"user.radius", "schedule.deadline", "schedule.stale", "schedule.retention",
 	"schedule.interactive", "privacy.max_bits"}
 
-// A Together is a task whose rows are all in one place: one silo of all units, under trust local, so that its
-// one report hides each of them. It makes many passes unless its schedule says otherwise or names a method of
-// one, and reports no scores unless the file asks for them: the owner of the rows holds some out instead.
+// A Together is a task whose rows are all in one place: one silo of all units, under trust local, so that its one
+// report hides each of them. It makes many passes unless its schedule says otherwise or names a method of one, and
+// reports no scores unless the file declares them: the owner of the rows holds some out instead.
 type Together struct {
 	*Spec
-	LeftOut []string // keys of the file that say something where reports come from many alone
+	LeftOut []string // keys of the file that apply only to reports from many places
 }
 
 // LoadTogether reads the task file at path, with overrides as in Parse, for data of so many units: rows, or

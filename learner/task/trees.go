@@ -7,12 +7,12 @@ type walker struct {
 	trees []walkedTree
 }
 
-// A walk is a node: where it goes with a value of its input.
+// A walk is a node, with its successors for small and large values of its input.
 type walk struct {
 	threshold float64
 	input     int32
 	to        [2]int32 // left, right
-	leaf      int32    // number of the leaf among those of all trees
+	leaf      int32    // number of the leaf among the leaves of all trees
 }
 
 type walkedTree struct {

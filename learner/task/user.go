@@ -30,7 +30,7 @@ func (s *Spec) UserRadius() float64 {
 }
 
 // validate refuses a person's column and limits that are contradictory or out of range, or that do not go with the unit
-// of privacy. taken is what else the task reads of a row.
+// of privacy. taken lists the other fields that the task reads.
 func (u *User) validate(unit string, taken Schema) error {
 	switch unit {
 	case UnitUser:

@@ -16,9 +16,8 @@ const defaultValidationWeight = 0.25
 // unless it is switched off.
 type validation struct {
 	Off bool `json:"off,omitempty"` // nothing beside the gradient
-	// Weight is w/L, the norm of what is reported of the scores over clip_norm, or over what a person's mean gradient is
-	// clipped to: more makes the scores clearer, and the noise of everything sqrt(1 + weight^2) times as large. Default
-	// 0.25.
+	// Weight is w/L, the norm of the reported scores over clip_norm, or over the clip of a person's mean gradient. A
+	// larger weight makes the scores more accurate, and all noise sqrt(1 + weight^2) times as large. Default 0.25.
 	Weight float64 `json:"weight,omitempty"`
 	// LossBound is the largest loss that is reported; a larger one is reported as this. 0, the default, takes three times
 	// the largest loss of a model of zeros for labels that are classes, and once for numbers and counts, rounded up to two
@@ -26,8 +25,8 @@ type validation struct {
 	LossBound float64 `json:"loss_bound,omitempty"`
 }
 
-// withDefaults returns a validation with defaults. One that a file leaves out is switched on, unless silos report
-// minimisers, which come alone.
+// withDefaults returns a validation with defaults. If the file omits it, it is on, unless silos report minimisers,
+// which carry no scores.
 func (v *validation) withDefaults(algorithm string) *validation {
 	if v == nil {
 		m, _ := schedule.Of(algorithm)
@@ -97,7 +96,7 @@ func defaultLossBound(loss convex.Loss, features *FeatureMap) float64 {
 // differ in the last bits.
 func roundUp(x float64) float64 {
 	if !(x > 1e-100) {
-		return 1 // a loss that a model of zeros does not have
+		return 1 // a model of zeros has no loss
 	}
 	digit := math.Pow(10, math.Floor(math.Log10(x))-1)
 	return math.Ceil(x/digit-1e-6) * digit

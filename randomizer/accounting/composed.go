@@ -10,8 +10,8 @@ const (
 )
 
 // ComposedDelta bounds from above the hockey-stick divergence at e^eps of releases one after the other, each of which
-// may depend on what was released before it. A profile bounds that of one release at every eps >= 0, whatever came
-// before, for both orders of every pair of neighbours (docs/proofs/curator.md, Releases one after the other).
+// may depend on earlier releases. A profile bounds the divergence of one release at every eps >= 0, given any earlier
+// releases, for both orders of every pair of neighbours (docs/proofs/curator.md, Releases one after the other).
 func ComposedDelta(eps float64, profiles ...func(eps float64) float64) float64 {
 	if !(eps > 0) || math.IsInf(eps, 1) {
 		return 1
@@ -46,7 +46,7 @@ func dominating(step float64, profile func(eps float64) float64) losses {
 			v = 1
 		}
 		x[lossReach+1+j], y[lossReach+1+j] = math.Exp(eps), v
-		if j > 0 { // that of the other order
+		if j > 0 { // the delta of the other order
 			x[lossReach+1-j], y[lossReach+1-j] = math.Exp(-eps), (math.Exp(-eps)*v-math.Expm1(-eps))*(1+1e-12)+1e-15
 		}
 	}

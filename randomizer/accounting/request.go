@@ -31,9 +31,9 @@ type Request struct {
 	Rounds int
 	// Units is K, the units that a report is about and one of which is protected; 0 means 1.
 	Units uint64
-	// Minimizer asks for reports of one vector of all units, see Release.
+	// Minimizer selects reports of one vector for all units, see Release.
 	Minimizer bool
-	// MaxBits, if positive, asks for the least error with g + b at most MaxBits.
+	// MaxBits, if positive, selects the least error with g + b at most MaxBits.
 	MaxBits int
 	Coin    CoinPolicy
 	Profile Constants

@@ -112,7 +112,7 @@ func (s sample) evaluate(a *Accountant) (float64, error) {
 	return 0, fmt.Errorf("kind %q: want delta, eps, calibrate, midbatch, topup, gauss, plan or local", clip(s.Kind))
 }
 
-// plan returns the plan that a row of kind plan asks for, with a free coin.
+// plan returns the plan for a row of kind plan, with a free coin.
 func (s sample) plan(a *Accountant) (Plan, error) {
 	gamma := One
 	if s.HonestFraction != nil {

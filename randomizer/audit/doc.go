@@ -41,7 +41,7 @@
 //     all of Config.Users but Config.Dishonest. Audit every adversary that the trust knows, and every mechanism of
 //     a plan.
 //  2. Give a claim that is an upper bound for every epsilon >= 0, nonincreasing, such as an accountant's curve.
-//  3. Give the pairs of the client's encoder, in every statistic that a plan asks for; the bare randomizer's are
+//  3. Give the pairs of the client's encoder, in every statistic of a plan; the bare randomizer's are
 //     for tests of this package, and for a statistic whose rows come nowhere near the poles.
 //  4. Report Pass together with the confidence, the trials, claimed and empirical epsilon at the audit delta, and
 //     the refutable share of the noise.

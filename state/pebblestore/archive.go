@@ -14,9 +14,9 @@ import (
 )
 
 // The archive is one file beside Pebble's: entry k, as state.Entry encodes it, at offset (k-1) state.EntryBytes. How
-// much of it is valid is recorded in Pebble, under archivedKey: the ledger's sums up to the last entry that is in
-// the archive alone. What is behind that place is of a crash or of a folder that was rolled back, is not read, and is
-// written over.
+// much of it is valid is recorded in Pebble, under archivedKey: the ledger's sums up to the last entry that only the
+// archive holds. Bytes after that entry come from a crash or from a folder that was rolled back. They are not read, and
+// are overwritten.
 const (
 	archiveName = "ledger.archive"
 	archivedKey = "archived"
@@ -31,9 +31,9 @@ const archiveRemedy = "the learner can go on without them; where " + archiveName
 
 func archiveOffset(sequence uint64) int64 { return int64(sequence-1) * state.EntryBytes }
 
-// archive writes entries that are committed and not yet archived into the archive, where there are enough of them, and
-// returns the sums up to the last one; the caller deletes them from Pebble together with writing those. A learner goes
-// on without an archive: where it cannot be written, nothing is archived, and it is tried again so many commits later.
+// archive writes committed entries that are not yet archived to the archive, if there are enough of them, and returns
+// the sums up to the last one. In one batch the caller writes the sums and deletes the entries from Pebble. A learner
+// runs without an archive: if writing fails, nothing is archived, and archiving is retried some commits later.
 func (s *Store) archive() state.Ledger {
 	waiting := s.current.Ledger.Head.Length - s.archived.Head.Length
 	if waiting < s.tail || s.current.Ledger.Head.Length < s.retry {
@@ -86,9 +86,9 @@ func (s *Store) archiveUpTo(last uint64) (state.Ledger, error) {
 	return to, err
 }
 
-// keepOther examines the archive where lines are to be written. It already holds the same lines if the folder was
-// rolled back and has come here again, and broken ones after a crash. Whole entries of another history are kept in a
-// file of their own: they may be the only record of what that history cost.
+// keepOther examines the archive at the place where lines will be written. It already holds the same lines if the
+// folder was rolled back and has reached this place again, and torn ones after a crash. Whole entries of another
+// history are saved to a separate file: they may be the only record of that history's cost.
 func (s *Store) keepOther(f vfs.File, first uint64, lines []byte) error {
 	old := make([]byte, len(lines))
 	n, err := f.ReadAt(old, archiveOffset(first))
@@ -121,12 +121,12 @@ func (s *Store) writeFile(name string, data []byte) error {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = syncFolder(s.fs, s.path) // before what it keeps is written over
+		err = syncFolder(s.fs, s.path) // before the saved entries are overwritten
 	}
 	return err
 }
 
-// archivePage reads up to pageEntries entries from the archive, from one that is archived on.
+// archivePage reads up to pageEntries archived entries from the given sequence on.
 func (s *Store) archivePage(from uint64) ([]state.Entry, error) {
 	last := min(s.archived.Head.Length, from+pageEntries-1)
 	fail := func(sequence uint64, err error) ([]state.Entry, error) {

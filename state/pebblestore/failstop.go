@@ -6,10 +6,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// failStopFS breaks the store at errors at which Pebble panics: when a folder cannot be synced, and when
-// the log cannot be written while it is changed for a new one. Those panics come on goroutines where nobody can
-// recover, or with a mutex in a state that the runtime cannot bear. Here the failure stops the work first, and
-// Pebble never sees the error. It also orders the names of new files on disk, see Create.
+// failStopFS breaks the store at errors at which Pebble panics: when a folder cannot be synced, and when the log cannot
+// be written while it is replaced by a new one. Those panics occur on goroutines where they cannot be recovered, or
+// with a mutex in a state that crashes the runtime. Here the failure stops the work first, and Pebble never sees the
+// error. It also orders the names of new files on disk, see Create.
 type failStopFS struct {
 	vfs.FS
 	failure *failure

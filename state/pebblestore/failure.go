@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// failure is the one-way switch from working to broken, and the logger that Pebble pulls it with.
+// failure is a one-way switch from working to failed. It implements Pebble's logger, through which Pebble sets it.
 type failure struct {
 	log  *slog.Logger
 	once sync.Once
@@ -81,7 +81,7 @@ func (f *failure) fail(err error) error {
 	return f.err
 }
 
-// check returns the failure, nil while the store works.
+// check returns the failure, or nil while the store works.
 func (f *failure) check() error {
 	select {
 	case <-f.ch:

@@ -14,9 +14,9 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// FolderFormat is the version of a state folder as a whole that this build reads and writes. It is raised together
-// with anything in the folder that another build would not read: the versions of checkpoint, ledger entry and
-// algorithm state, the keys, or Pebble's own format.
+// FolderFormat is the version of a state folder as a whole that this build reads and writes. It is raised together with
+// any part of the folder that another build could not read: the versions of checkpoint, ledger entry and algorithm
+// state, the keys, or Pebble's own format.
 const FolderFormat = 1
 
 // formatName is a file of one line beside Pebble's, for builds and for people. It is written before the database, so
@@ -57,7 +57,7 @@ func checkFormat(fsys vfs.FS, dir string) error {
 	return parseFormat(string(data))
 }
 
-// parseFormat reads the first line; what follows in another version is its own.
+// parseFormat reads the first line. Other versions may define more lines.
 func parseFormat(line string) error {
 	line, _, _ = strings.Cut(line, "\n")
 	if line == unfinished {

@@ -23,7 +23,7 @@ func keptKey(prefix string, round uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte(prefix), round)
 }
 
-// keep puts into a batch what replaces what is kept of rounds.
+// keep adds to a batch the writes and deletes for kept.
 func keep(b *pebble.Batch, kept []state.Kept) error {
 	for _, k := range kept {
 		row, model := keptKey(rowPrefix, k.Round), keptKey(modelPrefix, k.Round)

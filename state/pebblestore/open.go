@@ -62,9 +62,9 @@ func (o Options) pebble(fs vfs.FS, lock *pebble.Lock, f *failure) *pebble.Option
 	return opts
 }
 
-// Open opens the state folder dir, creating it (mode 0700) unless opts.ReadOnly is set. It returns an error that
-// wraps [state.ErrLocked] if the folder is open anywhere, and, read-only, one that wraps [state.ErrEmpty] if
-// there is no state in it. A folder of another format is a *[state.VersionError], and nothing in it is touched.
+// Open opens the state folder dir, creating it (mode 0700) unless opts.ReadOnly is set. It returns an error that wraps
+// [state.ErrLocked] if the folder is open anywhere, and, read-only, one that wraps [state.ErrEmpty] if there is no
+// state in it. For a folder of another format it returns a *[state.VersionError], and changes nothing.
 func Open(dir string, opts Options) (*Store, error) {
 	fail := func(err error) (*Store, error) { return nil, fmt.Errorf("open state folder %q: %w", dir, err) }
 	if dir == "" {

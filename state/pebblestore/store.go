@@ -28,7 +28,7 @@ type Store struct {
 	closed  bool
 	loaded  bool             // current was read and checked
 	current state.Checkpoint // committed; zero if empty
-	// archived are the sums of the entries that are in the archive alone. The next entry is the first in Pebble.
+	// archived holds the sums of the entries that only the archive holds. The next entry is the first in Pebble.
 	archived state.Ledger
 	retry    uint64 // length of the ledger at which archiving is tried again, after it failed
 }
@@ -185,7 +185,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// usable is called with s.mu held.
+// usable returns an error if the store is closed or failed, or ctx is done, with s.mu held.
 func (s *Store) usable(ctx context.Context) error {
 	switch err := s.failure.check(); {
 	case err != nil:

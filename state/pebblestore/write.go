@@ -90,7 +90,7 @@ func same(ctx context.Context, dir string, c state.Checkpoint) error {
 	return errors.Join(err, s.Close())
 }
 
-// What may lie in a folder that is empty: the lock that its writer holds, and what a file system of its own puts there.
+// Names that an empty folder may contain: the lock of its writer, and the folder that a separate file system creates.
 const (
 	lockName  = "LOCK"
 	foundName = "lost+found"
@@ -115,9 +115,9 @@ func Vacant(dir string) error {
 	return nil
 }
 
-// WriteInto is Write into a folder that is there and empty. The folder stays what it is: a mount point, a link, of its
-// own mode and owner. It cannot appear at once as that of Write does: until it is whole, no build opens it. After an
-// error it is empty again; after a crash it has to be emptied first.
+// WriteInto works like Write, but into an existing empty folder. It keeps the folder itself: a mount point or a link,
+// with its mode and owner. It is not atomic like Write, but no build opens the folder until it is complete. After an
+// error the folder is empty again; after a crash it must be emptied first.
 func WriteInto(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error],
 	kept iter.Seq2[state.Kept, error]) error {
 	if err := writeInto(ctx, dir, c, entries, kept, func(string) error { return nil }); err != nil {
@@ -152,7 +152,7 @@ func writeInto(ctx context.Context, dir string, c state.Checkpoint, entries iter
 	format, partial := filepath.Join(dir, formatName), filepath.Join(dir, ".partial")
 	made, whole := []string{filepath.Join(dir, lockName)}, false
 	defer func() {
-		for i := len(made) - 1; err != nil && !whole && i >= 0; i-- { // what refuses the folder goes after all that it covers
+		for i := len(made) - 1; err != nil && !whole && i >= 0; i-- { // FORMAT, which refuses the folder, goes last
 			err = errors.Join(err, os.RemoveAll(made[i]))
 		}
 	}()

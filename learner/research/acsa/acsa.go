@@ -1,6 +1,6 @@
-// Package acsa is accelerated stochastic approximation (Ghadimi and Lan 2012, with the Euclidean prox): it
-// minimises a strongly convex, smooth function over a set from gradients, or unbiased estimates of them, at the
-// points that it asks for, one after the other. What it computes follows from the gradients that it is given.
+// Package acsa is accelerated stochastic approximation (Ghadimi and Lan 2012, with the Euclidean prox): it minimises a
+// strongly convex, smooth function over a set from gradients, or unbiased estimates of them, at the points that Query
+// returns in turn. Its result is a function of these gradients.
 package acsa
 
 import "github.com/panlearn/panlearn/learner/convex"
@@ -38,7 +38,7 @@ func (a *descent) shares() (alpha, gamma float64) {
 	return 2 / (t + 1), 4 * a.phi / (t * (t + 1))
 }
 
-// Query returns where the next step wants a gradient: a point of the set. The result is valid until then.
+// Query returns the point of the set at which the next step needs a gradient. The result is valid until that step.
 func (a *descent) Query() []float64 {
 	alpha, gamma := a.shares()
 	last, point := queryWeights(alpha, gamma, a.mu)

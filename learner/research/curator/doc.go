@@ -1,5 +1,5 @@
-// Package curator holds the methods of one trusted curator: people's rows lie in one place, and what leaves
-// it is a model that hides each person.
+// Package curator holds the methods of one trusted curator, who has all people's rows in one place and releases a model
+// that protects each person.
 //
 // Promises. A plan follows from public numbers alone (Public); its Spent is an upper bound on (epsilon,
 // delta) for neighbours that differ in all rows of one person, at a fixed number of people
@@ -8,12 +8,12 @@
 // their number and their number of features, as with any program that reads them. A method that halts does
 // the work of one that does not, and returns the last released point.
 //
-// Refuses. Fewer people than a method needs (*TooFewError); losses that are not known to stay convex when
-// their slope is cut, where a proof wants convexity; sets whose projections are not known to round by little.
+// Refuses. Fewer people than a method needs (*TooFewError); losses that are not known to stay convex when their slope
+// is cut, if a proof needs convexity; sets without a known bound on the rounding of their projections.
 //
 // The caller's steps:
 //
-//  1. Of a method by its name, Plan for the public numbers, and look at Bound and Notes.
+//  1. Select a method by its name, Plan for the public numbers, and read Bound and Notes.
 //  2. Charge Plan.Spent, durably, before Fit: a fit that fails half-way has drawn its noise.
 //  3. Fit, once, with the system's entropy (randomizer.NewEntropy). Publish nothing but Result; keep the rows, the time
 //     and the memory to yourself.

@@ -10,9 +10,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A gradscore releases a minimiser over the people whose gradients do not stand out there, if no more stand out
-// than a secret number (docs/proofs/curator.md, GradScore). The score k of people is the smallest for which no more
-// than k of them have a gradient further than thresholds[k] from the mean one.
+// A gradscore releases a minimiser over the people whose gradients there are not outliers, if there are at most a
+// secret number of outliers (docs/proofs/curator.md, GradScore). The score k of people is the smallest for which no
+// more than k of them have a gradient further than thresholds[k] from the mean one.
 type gradscore struct {
 	*solver
 	scored
@@ -141,8 +141,8 @@ func (g *gradscore) score(far []float64) (score int, keep []bool) {
 	return score, keep
 }
 
-// plannedNoise guesses the noise of a gradscore by that of its law for distances s+t+2: that of the distance at the
-// middle of the law.
+// plannedNoise estimates the noise of a gradscore with distances s+t+2 by the noise for the distance at the middle of
+// the law.
 func plannedNoise(p Public, lambda float64, people int, l law, perDistance float64) float64 {
 	g, err := newGradscore(p, lambda, people, l)
 	if err != nil {

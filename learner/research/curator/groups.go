@@ -80,9 +80,9 @@ func (c *constants) testAndRelease(mean []float64, points [][]float64, tau float
 	return passed, l.release(mean, ball, entropy)
 }
 
-// descend returns the average iterate of group j, less the start: m steps of each of its people, of gradients of
-// their rows in order, those of an m-th of the rows each if there are more than m, and each row several times if
-// there are fewer.
+// descend returns the average iterate of group j, less the start. Each of its people takes m steps along gradients of
+// the person's rows in order: of an m-th of the rows at each step if there are more than m rows, else of each row
+// several times.
 func (g *groupPlan) descend(ph groupPhase, loss convex.Loss, people []Person, j int, start []float64) []float64 {
 	p, d := g.public, len(start)
 	at, sum, step, part := append([]float64(nil), start...), make([]float64, d), make([]float64, d), make([]float64, d)

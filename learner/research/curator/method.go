@@ -91,7 +91,7 @@ type Plan struct {
 }
 
 // Fit releases a model. It refuses another number of people than was planned for, and losses that the method is not
-// proved for; it gives up between two passes when ctx ends. No error says anything of rows.
+// proved for; it gives up between two passes when ctx ends. Errors reveal nothing about rows.
 func (p *Plan) Fit(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (result, error) {
 	switch {
 	case len(people) != p.Public.People:

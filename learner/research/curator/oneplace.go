@@ -29,7 +29,7 @@ func (m Method) refuses(p Public, loss convex.Loss) error {
 	return err
 }
 
-// OnePlace returns all methods as those of one place, in the order of the documentation.
+// OnePlace returns all methods of this package as oneplace methods, in the order of the documentation.
 func OnePlace() []oneplace.Method {
 	out := make([]oneplace.Method, len(methods))
 	for i, m := range methods {

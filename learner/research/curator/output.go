@@ -71,8 +71,8 @@ func publish(set convex.Set, x, from []float64, ball float64, l lattice, entropy
 	return nil
 }
 
-// noisePerMove returns a guess of the noise on the lattice over what it hides: that of the Gaussian
-// mechanism, and what rounding adds.
+// noisePerMove returns an estimate of the ratio of the noise on the lattice to the distance that it hides: the Gaussian
+// mechanism's ratio, increased for rounding.
 func noisePerMove(b accounting.Budget) float64 { return 1.025 * perShift(b) }
 
 // outputRisk bounds the expected excess risk of one release on new rows of the people's distribution
@@ -118,9 +118,9 @@ func planOutput(p Public) (*Plan, error) {
 		fmt.Sprintf("noise %.4g: %d trials on %d levels", std, o.lattice.trials, o.lattice.levels)), nil
 }
 
-// lightest returns the smallest weight that is looked at: with a lighter one, minimisers over rows are
-// further from those of new rows than either is from anything. The solver's steps grow with the root of what
-// it is below the losses' smoothness.
+// lightest returns the smallest weight that is tried. With a smaller one, minimisers over rows may be as far from
+// minimisers over new rows as from any other point. The solver's steps grow with the root of the ratio of the losses'
+// smoothness to the weight.
 func (p Public) lightest() float64 {
 	return p.Lipschitz / p.Set.Radius() / (4 * math.Sqrt(float64(p.People)*float64(p.Items)))
 }

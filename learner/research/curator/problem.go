@@ -85,7 +85,7 @@ func (p Public) fits() bool {
 	return !box || b.Dim == p.Dim
 }
 
-// diameter bounds that of the set.
+// diameter returns an upper bound on the set's diameter.
 func (p Public) diameter() float64 { return 2 * p.Set.Radius() }
 
 // Trivial bounds the excess risk of the set's start, which needs no data: (L + mu R) R.

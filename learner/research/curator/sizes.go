@@ -7,7 +7,7 @@ import (
 )
 
 // A Size is the smallest number of people with which an algorithm can run: every group, batch and deletion of it
-// exists. It says nothing about accuracy.
+// exists. It does not consider accuracy.
 type Size struct {
 	Algorithm string // in words, with the paper's algorithm
 	Method    string // of the table of methods; "": this variant is in none, and is named for comparison

@@ -36,7 +36,7 @@ func (p Public) smoothness() float64 { return p.Smoothness * bendSlack * bendSla
 type table struct {
 	slope  func(s, y float64) float64
 	people []Person
-	cuts   [][]float64 // of each row: the largest slope whose gradient is no longer than L; below 0: the row says zero
+	cuts   [][]float64 // of each row: the largest slope whose gradient is at most L; below 0: the row contributes zero
 	part   []float64
 	sum    []float64
 	idle   []float64 // where the gradients of those go who are not kept
@@ -106,8 +106,8 @@ func (t *table) gradient(dst, theta []float64, i int) {
 	}
 }
 
-// mean overwrites dst with the mean of the gradients at theta of these people, or of those of them that are kept:
-// the work is the same. person and dst are of the length of theta.
+// mean overwrites dst with the mean of the gradients at theta of these people, or only of the people in keep: the work
+// is the same. person and dst are of the length of theta.
 func (t *table) mean(dst, theta, person []float64, people []int, keep []bool) {
 	clear(dst)
 	clear(t.sum)
@@ -199,9 +199,9 @@ func (s *solver) ball() float64 {
 	return min(s.public.lipschitz()/s.weight, s.public.diameter()) * (1 + 0x1p-40)
 }
 
-// minimiser returns a point of the set within xi of the minimiser over these people, or those of them that are
-// kept, of the objective around middle: accelerated projected gradient from the point of the set nearest to it, in
-// a number of steps that does not depend on rows. An error is ctx's.
+// minimiser returns a point of the set within xi of the minimiser, over these people or only the people in keep, of the
+// objective around middle: accelerated projected gradient from the point of the set nearest to it, in a number of steps
+// that does not depend on rows. An error is ctx's.
 func (s *solver) minimiser(ctx context.Context, t *table, middle []float64, people []int, keep []bool) ([]float64,
 	error) {
 	d := len(middle)

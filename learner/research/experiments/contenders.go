@@ -27,7 +27,7 @@ type choice struct{ clip, step float64 }
 type contender struct {
 	name  string
 	local bool // its steps are a silo's own
-	own   bool // the task file says all: there is nothing to choose
+	own   bool // the task file is complete: there is nothing to choose
 	exact bool // epsilon changes nothing
 	paper bool // L is the paper's
 	run   func(a attempt) ([]float64, error)

@@ -18,9 +18,9 @@ import (
 // rows around a crossover: the time is about the same for every number of people.
 func perPoint(people int) int { return 300_000 / people }
 
-// printCrossed prints a setting in which runs of methods for people lose less than those of the baselines,
-// and a crossover that is found by draws of noise: the number of rows from which on models of gradscore,
-// released again and again of the same people, spread less than those of output.
+// printCrossed prints a setting in which methods for people lose less than the baselines, and a crossover found by
+// drawing noise: the number of rows from which repeated releases of gradscore for the same people spread less than
+// those of output.
 func printCrossed(to, progress io.Writer, seeds int, only string) error {
 	at := crowdCell{300, 4_096, 8, 0}
 	fmt.Fprintf(to, "\n| %d people of %d rows, epsilon %v | excess risk, 0.001 |\n| --- | --- |\n", at.people, at.items,

@@ -55,7 +55,7 @@ func normalBetween(a, b float64) (mass, err float64) {
 // out, 1e-21, has an infinite loss.
 const beyond = 9.5
 
-// step returns a width of bins that is fine beside the loss of one round.
+// step returns a width of bins that is small relative to the loss of one round.
 func (p pair) step() float64 {
 	const points = 4000
 	from, to := -beyond, p.m+beyond

@@ -44,9 +44,9 @@ func (p Prescription) Met() bool {
 	return true
 }
 
-// Prescribe returns the prescription of the theorem that covers the federation's task: Theorem 2.1 where
-// steps are plain, 3.1 where they are accelerated and records are in one round each, 4.1 where they are in
-// many; 5.1 and 5.2 where reports are shuffled. The error says why none does.
+// Prescribe returns the prescription of the theorem that covers the federation's task: Theorem 2.1 where steps are
+// plain, 3.1 where they are accelerated and records are in one round each, 4.1 where they are in many; 5.1 and 5.2
+// where reports are shuffled. The error explains why none does.
 func (f Federation) Prescribe(accelerated, many, shuffled bool) (Prescription, error) {
 	if err := f.Validate(); err != nil {
 		return Prescription{}, err

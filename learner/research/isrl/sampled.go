@@ -160,7 +160,7 @@ func bisect(f func(float64) float64, delta float64) (lo, hi float64) {
 	return lo, hi
 }
 
-// leastDelta is the smallest delta beside which the rounding of the transforms does not count.
+// leastDelta is the smallest delta for which the rounding of the transforms is negligible.
 const leastDelta = 1e-10
 
 func validateDelta(delta float64) error {

@@ -180,9 +180,9 @@ func (s ballSearch) settle(b *ball) error {
 // bound does: plans would take few steps and smooth too much, since calls are far better than their bounds.
 const weight = 0.1
 
-// proxy returns the bound that the potential of BallAccel (docs/proofs/resque.md) would have if every step
-// were of the least strength, no line search failed, and the calls' errors were a tenth of those of Lemma T.
-// Plans are compared by it; it is no bound.
+// proxy returns the bound that the potential of BallAccel (docs/proofs/resque.md) would have if every step were of the
+// least strength, no line search failed, and the calls' errors were a tenth of Lemma T's. Plans are compared by it; it
+// is no bound.
 func (b ball) proxy(p Public) float64 {
 	lambda, _ := b.outer.Strengths()
 	R := p.Radius

@@ -11,14 +11,14 @@ import (
 type Data struct {
 	Loss     convex.Loss
 	Features int // the dimension of Rows
-	// one record each; a row that is no example of the loss, or too large (newRecords), says zero
+	// one record each; a row that is no example of the loss, or too large (newRecords), contributes zero
 	Rows []convex.Example
 }
 
 // records are Data in the form in which they are asked.
 type records struct {
 	data  Data
-	sound []bool // the row says something
+	sound []bool // the row contributes
 	clip  float64
 	zero  convex.Example
 }

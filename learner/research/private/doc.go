@@ -1,7 +1,6 @@
-// Package private learns a point of the ball B(R) from records that are all in one place, under central
-// differential privacy: projected noisy stochastic gradient descent, which is what to use, and private ReSQue
-// (Carmon et al. 2023), for comparison and for few rounds, on all records or, for a population, on blocks of
-// them.
+// Package private learns a point of the ball B(R) from records that are all in one place, under central differential
+// privacy: projected noisy stochastic gradient descent, which is recommended, and private ReSQue (Carmon et al. 2023),
+// for comparison and for few rounds, on all records or, for a population, on blocks of them.
 //
 // Promises. Every epsilon and delta follows from docs/proofs/resque.md, "Private". They are for neighbours
 // one of which has one record more than the other (add/remove), at a public number n of records that neither

@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// OnePlace returns all methods as those of one place, noisy SGD first.
+// OnePlace returns all methods of this package as oneplace methods, noisy SGD first.
 func OnePlace() []oneplace.Method {
 	out := []oneplace.Method{
 		{Name: NoisySGD, Standing: oneplace.RowsBaseline, OnRecords: true,

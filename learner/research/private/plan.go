@@ -10,15 +10,15 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A Plan describes a run and what is proved of it. It is a pure function of Public.
+// A Plan describes a run and its proved bounds. It is a pure function of Public.
 type Plan struct {
 	Public
-	// Bound is on the expected excess E f(x) - min f over B(R), where f is the mean of the N clipped losses; of
-	// ReSQueSCO that of the population, of ReSQueBall none: +Inf.
+	// Bound bounds the expected excess E f(x) - min f over B(R), where f is the mean of the N clipped losses; for
+	// ReSQueSCO, of the population. It is +Inf for ReSQueBall, which has no bound.
 	Bound float64 `json:"bound"`
-	// Cost is the most that the whole run costs.
+	// Cost is an upper bound on the cost of the whole run.
 	Cost Cost `json:"cost"`
-	// Rounds is the query depth: how many times queries wait for the answers to those before.
+	// Rounds is the query depth: the number of times that queries wait for earlier answers.
 	Rounds int `json:"rounds"`
 	// Queries is the expected number of gradients of single records.
 	Queries float64 `json:"queries"`
@@ -34,9 +34,9 @@ type Plan struct {
 
 // A method is planned: sgd, pv, localized or ball.
 type method interface {
-	// ledger returns the most that the whole run will be charged.
+	// ledger returns the largest charge of the whole run.
 	ledger(p Public) ledger
-	// run learns. Its only errors are the ledger's, that of a context that is done, and those of programs.
+	// run learns and returns the model. Its only errors are the ledger's, the context's, and internal ones.
 	run(ctx context.Context, p Public, r *records, entropy rand.Source) ([]float64, ledger, error)
 }
 

@@ -107,8 +107,8 @@ type Cost struct {
 	// Epsilon and Delta hold for neighbours of which one has one record more (add/remove).
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`
-	// ReplaceEpsilon and ReplaceDelta hold for neighbours of which one has another record in the place of one
-	// (replace-one): the record is taken away and the other one added.
+	// ReplaceEpsilon and ReplaceDelta hold for neighbours of which one has another record instead of one (replace-one):
+	// the record is taken away and the other one added.
 	ReplaceEpsilon float64 `json:"replace_epsilon"`
 	ReplaceDelta   float64 `json:"replace_delta"`
 }

@@ -51,9 +51,9 @@ func (c slotted) place(p Public, r, eta float64) ([]phase, error) {
 	return of, nil
 }
 
-// variance returns V of docs/proofs/resque.md, Lemma V, for steps of step r/L in the ball and an objective
-// whose slope there is at most slope L; +Inf where the lemma says nothing. noise is the standard deviation of
-// a coordinate of a phase's noise over e L/B.
+// variance returns V of docs/proofs/resque.md, Lemma V, for steps of step r/L in the ball and an objective whose slope
+// there is at most slope L; +Inf if the lemma does not apply. noise is the standard deviation of a coordinate of a
+// phase's noise over e L/B.
 func (c slotted) variance(p Public, m *moments, step, slope, noise float64) float64 {
 	d, T, B, q := float64(p.Dim), float64(c.slots+1), c.batch(p.N), c.rate.Float()
 	curvature := 1 - step*m.s/4 // eta L/(4 rho)

@@ -1,16 +1,16 @@
-// Package resque minimizes convex functions that are known by noisy subgradients alone, in few rounds of many
-// queries each, by the reweighted stochastic queries of Carmon, Jambulapati, Jin, Lee, Liu, Sidford, Tian,
-// ReSQueing Parallel and Private Stochastic Convex Optimization, FOCS 2023.
+// Package resque minimizes convex functions from noisy subgradients, in few rounds of many queries each, by the
+// reweighted stochastic queries of Carmon, Jambulapati, Jin, Lee, Liu, Sidford, Tian, ReSQueing Parallel and Private
+// Stochastic Convex Optimization, FOCS 2023.
 //
-// The function f is smoothed with a Gaussian of standard deviation rho. A query at a point drawn around a centre
-// then tells the smoothed gradient at every point nearby, by its weight there (ReSQue), so the queries of a whole
-// subproblem are asked at once, before its solver knows where it will go. docs/proofs/resque.md has the proofs.
+// The function f is smoothed with a Gaussian of standard deviation rho. Weighted suitably, a query at a point drawn
+// around a centre estimates the smoothed gradient at every point nearby (ReSQue), so all queries of a subproblem are
+// made at once, before its solver runs. docs/proofs/resque.md has the proofs.
 //
 // Promises. Minimize returns a point whose gap is in expectation at most Config.Gap, for every oracle that keeps
 // Problem.L, with every constant proved (algorithm FixedLambda). The result is a function of the problem, the
 // configuration and its seed: the number of workers changes nothing in it. What it costs is counted: rounds (query
-// depth), queries, and those of the largest round. Nothing here hides anybody: oracles with private rows are for
-// package private below.
+// depth), queries, and the queries of the largest round. This package provides no privacy: for private rows see package
+// private.
 //
 // The caller's steps:
 //

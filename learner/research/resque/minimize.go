@@ -27,7 +27,8 @@ type Config struct {
 	// is for smoothing.
 	Gap  float64
 	Seed [32]byte // of the draws. Equal seeds give equal results, whatever Workers is
-	// Workers is the number of goroutines that ask the oracle, 0 for one. With one nothing runs beside the caller.
+	// Workers is the number of goroutines that query the oracle; 0 means 1. With one there is no goroutine besides the
+	// caller's.
 	Workers int
 
 	Solver string  // EpochSGD, which "" means, or ACSA
@@ -38,7 +39,7 @@ type Config struct {
 	// PaperLambda has BallAccel's least strength as the paper has it, log^2(LR/Gap) times larger: fewer queries in
 	// each of more steps.
 	PaperLambda bool
-	Watch       func(depth, queries int64) // is told after every round; nil: nobody
+	Watch       func(depth, queries int64) // called after every round; may be nil
 }
 
 // A Result holds the point that a run found, and its cost.

@@ -21,7 +21,7 @@ const maxCall = 1 << 40
 // out in the order of their slots. So what a solver reads is the same for any number of workers. The solver's
 // goroutine is one of the workers while it waits; with one worker there is no other.
 //
-// It counts: a round is what can be asked at a time. The caller says where one begins.
+// It counts rounds: sets of queries that can be made at once. The caller marks where one begins.
 type pool struct {
 	oracle  Oracle
 	dim     int

@@ -47,7 +47,7 @@ type beginning struct {
 	public  *task.PublicModel
 	file    []byte    // of the public model
 	start   []float64 // of each score the coordinates and the intercept; nil: zero
-	bound   float64   // of the norm; 0: that of the declaration
+	bound   float64   // bound on the norm; 0: the declaration's
 	rounds  int       // of gradients; 0: as planned
 	label   []field   // of a task with an offset; nil: the target's
 	words   []string  // sentences for the file and the user

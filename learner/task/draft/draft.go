@@ -21,7 +21,7 @@ type Options struct {
 	Label string // column of the label
 	Loss  string // one of convex.LossNames
 	Users int    // that will take part; 0: as many as the sample has rows
-	Name  string // that the task's is made from, such as that of its file; empty: that of the sample
+	Name  string // base of the task's name, such as its file's name; empty: the sample's name
 
 	// Public and Start name the files beside the task file that the public model and the start will be in, as the
 	// task file names them. Without both the task begins with nothing.
@@ -166,7 +166,7 @@ func (w *writer) table() error {
 	return nil
 }
 
-// beginFeatures writes the beginning of the section, and says what the task begins with.
+// beginFeatures writes the beginning of the section, and describes the task's start.
 func (w *writer) beginFeatures(b *beginning) {
 	w.line("features:")
 	if b == nil {

@@ -111,7 +111,7 @@ func (c *column) numberFeature() feature {
 	return c.withGaps(f)
 }
 
-// identifies returns why a column of numbers says which row it is, and no more; empty where it does not.
+// identifies returns the reason why a column of numbers only identifies rows; empty if it does not.
 func (c *column) identifies() string {
 	switch {
 	case c.running && c.numbers > 2:

@@ -16,8 +16,7 @@ type leaks struct {
 	pairs [][2]int
 }
 
-// A twin is a column whose words and those of the label go with each other one to one, or whose numbers are the
-// label's.
+// A twin is a column whose words map one to one to the label's, or whose numbers equal the label's.
 type twin struct {
 	to, from map[string]string
 	words    bool // hold so far

@@ -12,8 +12,8 @@ const clearly = 5
 // leastOrdered is the least number of labels whose order is judged.
 const leastOrdered = 20
 
-// An order holds sums of a series of labels by which it is told from one in random order. Numbers, and two classes as
-// -1 and +1, are numbers; of several classes it counts.
+// An order holds sums over a series of labels for a test of random order. Two classes are treated as the numbers -1 and
+// +1; several classes are counted.
 type order struct {
 	n                           float64
 	sum, squares, product, next float64 // of y, y^2, position y, y and the y before it
@@ -22,8 +22,8 @@ type order struct {
 	matches                     float64   // rows of the class of the row before
 }
 
-// Ordered tells labels, as the loss sees them, from such in random order, clearly: by their correlation with their
-// position, and with the one before. There are that many classes; 0 of numbers.
+// Ordered tests whether labels, as the loss sees them, are clearly not in random order, by their correlation with their
+// position and with the label before. classes is the number of classes; 0 for numbers.
 func Ordered(labels iter.Seq[float64], classes int) (position, neighbour float64, clear bool) {
 	o := newOrder(classes)
 	for y := range labels {

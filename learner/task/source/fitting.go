@@ -43,7 +43,7 @@ func OpenNamed(path string, m *task.FeatureMap, column string) (*Reader, error) 
 
 // fitting reads until an event fits and each declared column was in one.
 func fitting(path string, r *Reader, m *task.FeatureMap) (*Reader, error) {
-	var first error // of the first event, which tells most about what is wrong
+	var first error // of the first event, which is the most informative
 	fits := false
 	for {
 		row, err := r.read()

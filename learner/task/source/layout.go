@@ -18,7 +18,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task/object"
 )
 
-// A Layout describes the format of data, as far as their beginning tells.
+// A Layout describes the format of data, as far as their beginning shows it.
 type Layout struct {
 	// Events is the format as a task file declares it. Csv has either a header or columns named c1, c2, ... by
 	// position.

@@ -22,8 +22,8 @@ import (
 // or a pattern of filepath.Match, whose files are read in lexical order as one stream. Files may be gzip or zstd,
 // whatever their name; Parquet may not, and does not come from standard input. For idx, path is "images,labels", or
 // names the images alone if the labels lie beside them under the name that MNIST gives them. The error is a
-// *SchemaError where the header of the data does not match the task; no row is looked at. Where the map is Unlabelled,
-// labels may be missing, and those of idx are not looked for.
+// *SchemaError if the header of the data does not match the task; no row is read. If the map is Unlabelled, labels may
+// be missing, and the label file of idx is not read.
 func Open(path string, m *task.FeatureMap) (*Reader, error) {
 	return openData(path, m.Schema())
 }
@@ -247,7 +247,7 @@ func openFile(path string) (io.ReadCloser, error) {
 // mostWindow bounds the memory of a zstd stream: what zstd itself reads without being told more.
 const mostWindow = 128 << 20
 
-// Whole files are told by how they begin, so that it also works for standard input.
+// Whole files are recognised by their first bytes, which also works for standard input.
 var (
 	gzipMagic    = []byte{0x1f, 0x8b}
 	zstdMagic    = []byte{0x28, 0xb5, 0x2f, 0xfd}

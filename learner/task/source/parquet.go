@@ -83,7 +83,7 @@ func newParquetRows(in io.ReaderAt, size int64, schema task.Schema) (*parquetRow
 	return f, nil
 }
 
-// wanted asks for the column of the file that has the name.
+// wanted returns the column of the file with the name.
 type wanted struct {
 	name string
 	kind kind

@@ -182,7 +182,7 @@ func blended(a, b []float64, share float64) []float64 {
 	return out
 }
 
-// A split4 tells the fold of each row.
+// A split4 holds the fold of each row.
 type split4 []uint8
 
 // deal deals rows to folds of equal size at random.

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A Kind tells numbers from classes, and so the loss that a model of them minimizes.
+// A Kind distinguishes numbers from classes, and so selects the loss that a model of them minimizes.
 type Kind int
 
 // The kinds.
