@@ -2,7 +2,7 @@
 // was counted. Rules and numbers are those of docs/reference/protocol.md and device.md.
 import { SystemWords } from './binomial.js'
 import { concat, equal, hex, random, type Bytes } from './bytes.js'
-import { Clock } from './clock.js'
+import { Clock, duration } from './clock.js'
 import { Agreement, checkPolicy, pins, type Policy, type RoundBody } from './consent.js'
 import { Refused, parseDeclaration } from './declaration.js'
 import { draw, pack, place } from './encode.js'
@@ -528,9 +528,8 @@ export class Device {
     const r = this.round!
     if (this.measured === r.place.index) return
     this.measured = r.place.index
-    const begun = performance.now()
-    this.report(r, Array.from({ length: this.items }, () => null)).fill(0)
-    this.tick = Math.max(leastTick, this.tick, Math.ceil(8 * (performance.now() - begun)))
+    const took = duration(() => this.report(r, Array.from({ length: this.items }, () => null)).fill(0))
+    this.tick = Math.max(leastTick, this.tick, Math.ceil(8 * took))
   }
 
   /** The rows of a person that enter a report; 1 of an event. */
