@@ -45,11 +45,11 @@ func helperFolder(dir string) (string, error) {
 
 // helperFlags are the flags of shuffle that a helper has, after those that all share.
 type helperFlags struct {
-	task                                stream.Task
-	tasks                               many.List // instead of task; nil: it is of one
-	state, listen, stageKey, learnerKey string
-	lease                               time.Duration
-	workers                             int
+	task          stream.Task
+	tasks         many.List // instead of task; nil: it is of one
+	state, listen string
+	lease         time.Duration
+	workers       int
 }
 
 // helperOf runs a helper as the flags of shuffle say.
@@ -57,10 +57,10 @@ func helperOf(c *cobra.Command, broker cli.Broker, log *cli.Log, profiles *cli.P
 	f helperFlags) error {
 	config := helper.Config{Task: f.task, Lease: f.lease, Workers: f.workers, Logger: logger}
 	var err error
-	if config.LeaderKey, err = cli.PublicKey("--stage-key", f.stageKey); err != nil {
+	if config.LeaderKey, err = cli.PublicKey(c.Flags(), "stage-key"); err != nil {
 		return err
 	}
-	if config.LearnerKey, err = cli.PublicKey("--learner-key", f.learnerKey); err != nil {
+	if config.LearnerKey, err = cli.PublicKey(c.Flags(), "learner-key"); err != nil {
 		return err
 	}
 	defer log.Steer(logger)()

@@ -22,14 +22,14 @@ import (
 
 func newShuffle() *cobra.Command {
 	var (
-		broker                                 cli.Broker
-		log                                    cli.Log
-		profiles                               cli.Profiles
-		name, identityFile, learnerKey, listen string
-		state, helperKey, role, stageKey       string
-		tasks                                  string
-		lease, drain                           time.Duration
-		workers                                int
+		broker                     cli.Broker
+		log                        cli.Log
+		profiles                   cli.Profiles
+		name, identityFile, listen string
+		state, helperKey, role     string
+		tasks                      string
+		lease, drain               time.Duration
+		workers                    int
 	)
 	c := &cobra.Command{
 		Use:   "shuffle (--task NAME | --tasks DIR) --nats URL",
@@ -104,8 +104,7 @@ leader.`,
 					}
 				}
 				return helperOf(c, broker, &log, &profiles, logger, helperFlags{task: task, tasks: list, state: state,
-					listen:   listen,
-					stageKey: stageKey, learnerKey: learnerKey, lease: lease, workers: workers})
+					listen: listen, lease: lease, workers: workers})
 			}
 			if role != roleLeader {
 				return cli.Usagef("--role %q: want %s or %s", role, roleLeader, roleHelper)
@@ -123,10 +122,10 @@ leader.`,
 			if config.Identity, err = cli.Identity(identityFile, "stage", logger); err != nil {
 				return err
 			}
-			if config.LearnerKey, err = cli.PublicKey("--learner-key", learnerKey); err != nil {
+			if config.LearnerKey, err = cli.PublicKey(c.Flags(), "learner-key"); err != nil {
 				return err
 			}
-			if config.Leader.HelperKey, err = cli.PublicKey("--helper-key", helperKey); err != nil {
+			if config.Leader.HelperKey, err = cli.PublicKey(c.Flags(), "helper-key"); err != nil {
 				return err
 			}
 			if config.Marks, err = marks(state, logger); err != nil {
@@ -168,13 +167,13 @@ leader.`,
 	c.Flags().StringVar(&identityFile, "identity", "",
 		"`FILE` of the stage's signing key, created if missing (default: in the user's configuration folder; with "+
 			"--helper-key "+leaderfile.KeyFile+" in --state)")
-	c.Flags().StringVar(&learnerKey, "learner-key", "",
+	c.Flags().String("learner-key", "",
 		"public `KEY` of the learner in hexadecimal (default: trust the first one seen)")
 	c.Flags().StringVar(&helperKey, "helper-key", "",
 		"public `KEY` of the other operator in hexadecimal: needed for tasks of trust split")
 	c.Flags().StringVar(&role, "role", roleLeader,
 		"`ROLE` of this operator: leader, or the helper of a task of trust split")
-	c.Flags().StringVar(&stageKey, "stage-key", "",
+	c.Flags().String("stage-key", "",
 		"with --role helper: public `KEY` of the leader in hexadecimal, as its operator told it")
 	c.Flags().StringVar(&state, "state", "",
 		"`DIR` of the marks of claimed rounds, created if missing; with --role helper the folder that keygen made (default: in the user's configuration folder)")

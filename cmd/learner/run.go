@@ -28,7 +28,7 @@ func newRun() *cobra.Command {
 		ownBroker, exit, rollback    bool
 		listen, dir, identity, serve string
 		relay, tasks                 string
-		stageKey, reports, seal      string
+		reports, seal                string
 		stages                       []string
 		bytes                        int64
 	)
@@ -107,7 +107,7 @@ learner applies the batches that are on the broker again, which leads to the sam
 			if config.Identity, err = cli.Identity(identity, "learner", logger); err != nil {
 				return err
 			}
-			if config.StageKey, err = cli.PublicKey("--stage-key", stageKey); err != nil {
+			if config.StageKey, err = cli.PublicKey(c.Flags(), "stage-key"); err != nil {
 				return err
 			}
 			if serve != "" {
@@ -168,7 +168,7 @@ learner applies the batches that are on the broker again, which leads to the sam
 	c.Flags().StringVar(&dir, "state", "", "`DIR` of the learner's state, created if missing; with --tasks one folder for each task in it")
 	c.Flags().StringVar(&identity, "identity", "",
 		"`FILE` of the learner's signing key, created if missing (default: in the user's configuration folder)")
-	c.Flags().StringVar(&stageKey, "stage-key", "",
+	c.Flags().String("stage-key", "",
 		"public `KEY` of the shuffle stage in hexadecimal, needed for tasks of trust split (default: trust the first one seen)")
 	c.Flags().StringVar(&serve, "http", "",
 		"`ADDR` for a live page at /, and /metrics, /healthz, /readyz, /v1/snapshot and /v1/history, such as 127.0.0.1:9090; a port alone listens on this machine only")

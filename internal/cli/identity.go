@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/panlearn/panlearn/stream/seal"
 )
@@ -43,14 +44,16 @@ func IdentityPath(role string) (string, error) {
 	return filepath.Join(dir, "panlearn", role+".key"), nil
 }
 
-// PublicKey reads an Ed25519 public key in hexadecimal; empty is none.
-func PublicKey(flag, text string) (ed25519.PublicKey, error) {
-	if text == "" {
+// PublicKey returns the Ed25519 public key that a flag has in hexadecimal; nil if the flag is not given. An empty one,
+// as a variable that is not set leaves it, is refused: the key would be trusted at first use, and not pinned.
+func PublicKey(flags *pflag.FlagSet, name string) (ed25519.PublicKey, error) {
+	f := flags.Lookup(name)
+	if !f.Changed {
 		return nil, nil
 	}
-	key, err := hex.DecodeString(text)
+	key, err := hex.DecodeString(f.Value.String())
 	if err != nil || len(key) != ed25519.PublicKeySize {
-		return nil, Usagef("%s: want %d hexadecimal digits", flag, 2*ed25519.PublicKeySize)
+		return nil, Usagef("--%s: want %d hexadecimal digits", name, 2*ed25519.PublicKeySize)
 	}
 	return key, nil
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"io"
@@ -143,16 +144,25 @@ func TestBroker(t *testing.T) {
 	}
 }
 
+// TestPublicKey: a key is pinned if its flag is given, and a flag that is given empty pins nothing and is refused.
 func TestPublicKey(t *testing.T) {
 	key := strings.Repeat("ab", 32)
-	if got, err := PublicKey("--stage-key", key); err != nil || len(got) != 32 {
+	parse := func(args ...string) (ed25519.PublicKey, error) {
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		flags.String("stage-key", "", "")
+		if err := flags.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		return PublicKey(flags, "stage-key")
+	}
+	if got, err := parse("--stage-key", key); err != nil || len(got) != 32 {
 		t.Errorf("%x, %v", got, err)
 	}
-	if got, err := PublicKey("--stage-key", ""); err != nil || got != nil {
+	if got, err := parse(); err != nil || got != nil {
 		t.Errorf("none: %x, %v", got, err)
 	}
-	for _, bad := range []string{"ab", key[:63], key + "00", "zz" + key[2:]} {
-		if _, err := PublicKey("--stage-key", bad); err == nil || !strings.HasPrefix(err.Error(), "--stage-key") ||
+	for _, bad := range []string{"", "ab", key[:63], key + "00", "zz" + key[2:]} {
+		if _, err := parse("--stage-key", bad); err == nil || !strings.HasPrefix(err.Error(), "--stage-key") ||
 			!strings.Contains(err.Error(), "want 64 hexadecimal digits") {
 			t.Errorf("%q: %v", bad, err)
 		}
