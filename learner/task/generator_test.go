@@ -52,7 +52,7 @@ func drawSpec(t *rapid.T) *Spec {
 	drawLabel(t, s)
 	s.SetDefaults()
 	drawDerived(t, &s.Features)
-	if s.Model.traits().Labels == convex.Numbers && s.Label.Scale != Log && s.Public() != nil && s.Public().Offset != nil {
+	if s.Model.traits().Labels == convex.Numbers && s.Label.Scale != Log && s.Features.Public.Model() != nil && s.Features.Public.Model().Offset != nil {
 		s.Label.Offset = rapid.Bool().Draw(t, "offset")
 	}
 	if rapid.Bool().Draw(t, "bounded") {

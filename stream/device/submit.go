@@ -210,7 +210,7 @@ func (c *Device) offer(ctx context.Context, key participation.Key, g *given) (*s
 			return b
 		}}
 		e.callbacks = []func(Outcome){func(o Outcome) {
-			if user := c.loop.contract.agreement.Spec.User; c.loop.contract.agreement.Spec.ByUser() && o.State != participation.Refused {
+			if user := c.loop.contract.agreement.Spec.User; c.loop.contract.agreement.Spec.Privacy.ByUser() && o.State != participation.Refused {
 				c.loop.core.book.total.Surplus += uint64(max(0, g.events-user.Items))
 			}
 			s.outcome = o

@@ -150,7 +150,7 @@ func (a *Agreement) reports(f *wire.Phase) (c report.Config, norm float64, err e
 // radiusOf returns the share of the clip norm to which a plan clips the mean over a person's rows; 0 where rows are
 // protected.
 func radiusOf(spec *task.Spec) float64 {
-	if !spec.ByUser() {
+	if !spec.Privacy.ByUser() {
 		return 0
 	}
 	return spec.UserRadius()
@@ -243,7 +243,7 @@ func (a *Agreement) declared() error {
 	case a.Final && honest != accounting.One:
 		return Refuse("plan.honest_fraction", honest,
 			"1 under trust local: nobody's noise but the report's own is relied upon")
-	case (plan.Unit == wire.Unit_UNIT_USER) != spec.ByUser():
+	case (plan.Unit == wire.Unit_UNIT_USER) != spec.Privacy.ByUser():
 		return Refuse("plan.unit", plan.Unit, "that of privacy.unit, as declared")
 	case plan.Radius != radiusOf(spec):
 		return Refuse("plan.radius", plan.Radius, "%v, as declared", radiusOf(spec))
@@ -263,9 +263,9 @@ func (a *Agreement) declared() error {
 	case trust.HasOperators() && !declaredOperators(spec, a.Task):
 		return Refuse("operators", fmt.Sprintf("%x and %x", a.Task.StageKey, a.Task.HelperKey),
 			"leader and helper of privacy.operators, as declared")
-	case spec.HasGrants() != manifest.HasGrants(a.Task) || !bytes.Equal(spec.Issuer(), a.Task.IssuerKey):
+	case spec.Grants.Needed() != manifest.HasGrants(a.Task) || !bytes.Equal(spec.IssuerKey.Bytes(), a.Task.IssuerKey):
 		return Refuse("issuer_key", fmt.Sprintf("%d bytes", len(a.Task.IssuerKey)), "that of grants: pass, as declared")
-	case a.policy.ForbidOneOperator && spec.OneOperator():
+	case a.policy.ForbidOneOperator && spec.Privacy.OneOperator():
 		return Refuse("privacy.operators.one", true, "two operators, by forbid_one_operator in the policy")
 	}
 	a.HonestFraction = honest // a plan has to keep its own promise, whatever the policy would be content with
@@ -320,7 +320,7 @@ func (a *Agreement) Units() uint64 { return max(1, a.Phases[0].Params.Units) }
 
 // Rows returns the largest number of rows that a report is about, over all its units.
 func (a *Agreement) Rows() uint64 {
-	if !a.Spec.ByUser() || a.Spec.User == nil {
+	if !a.Spec.Privacy.ByUser() || a.Spec.User == nil {
 		return a.Units()
 	}
 	return a.Units() * uint64(max(1, a.Spec.User.Items))

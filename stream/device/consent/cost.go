@@ -16,7 +16,7 @@ import (
 // accounting.
 func (a *Agreement) Cost(times uint32, now time.Time) ledger.Charge {
 	c := ledger.Charge{Task: a.Hash, Name: stream.Task(a.Task.Name), Epsilon: a.Epsilon(times), Delta: a.Delta,
-		ByUser: a.Spec.ByUser(), At: now}
+		ByUser: a.Spec.Privacy.ByUser(), At: now}
 	for _, f := range a.Phases {
 		c.Most = max(c.Most, f.Rounds)
 	}

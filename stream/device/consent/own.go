@@ -16,7 +16,7 @@ func (a *Agreement) Whole() bool { return a.Spec.Silo != nil && a.Phases[0].Roun
 
 // ofSilo names the units of a silo's reports.
 func (a *Agreement) ofSilo() string {
-	if a.Spec.ByUser() {
+	if a.Spec.Privacy.ByUser() {
 		return "people of this silo"
 	}
 	return "rows of this silo"

@@ -21,7 +21,7 @@ func (a *Agreement) checkProx(field string, c report.Config, units uint64) error
 	if x == nil {
 		return nil
 	}
-	if a.Spec.Silo == nil || a.Spec.ByUser() || a.card != nil {
+	if a.Spec.Silo == nil || a.Spec.Privacy.ByUser() || a.card != nil {
 		return Refuse(field+".prox", "a report of a minimiser",
 			"one of gradients: minimisers are of an organisation's rows, with no people and no validation in the declaration")
 	}
