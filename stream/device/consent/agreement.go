@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"sync"
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/practical"
@@ -27,34 +26,21 @@ const tolerance = 1e-9
 // An Agreement describes a task that a policy agreed to. It is immutable except for caches of the accountant's
 // results.
 type Agreement struct {
-	Task      *wire.Task
-	Hash      stream.Hash
+	Announcement
+	Cost
 	Spec      *task.Spec
 	Features  *task.FeatureMap
 	Loss      convex.Loss
 	Set       convex.Set         // of points, in a proved plan
 	Practical *practical.Problem // nil in a proved plan
 	Phases    []Phase            // of the plan, in order
-	// of one participation, in the costliest phase, at Delta, with the honest fraction relied upon
-	Guarantee accounting.Guarantee
-	Delta     float64
 
 	// Final reports that a published report counts as released, whatever the broker and the stage claim about it:
 	// trust local. No event takes part again.
 	Final bool
-	// HonestFraction is the one relied upon: the smaller of the policy's and the plan's own; 1 under trust local,
-	// where nobody's noise is.
-	HonestFraction accounting.Fraction
 
-	card       *convex.Scorecard // how scores are reported after the gradient; nil: none
-	policy     Policy
-	isSized    bool // a silo's own units and trials are in Phases
-	accountant *accounting.Accountant
-
-	mu       sync.Mutex
-	known    map[alike]accounting.Guarantee // guarded by mu
-	releases [][]accounting.Release         // of the stints, each phase in its costliest round
-	repeated []float64                      // guarded by mu: epsilon of one participation, of two, ...
+	card   *convex.Scorecard // how scores are reported after the gradient; nil: none
+	policy Policy
 }
 
 // A Phase holds the terms that a policy agreed to for one phase of the plan. A user takes part in one phase alone,
@@ -96,14 +82,17 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 	if err := manifest.CheckTask(t); err != nil {
 		return nil, Refuse("plan", "not one that can run: "+err.Error(), "a consistent plan")
 	}
-	agreed := &Agreement{Task: t, Hash: hash, policy: p, accountant: accounting.NewAccountant(),
-		known: make(map[alike]accounting.Guarantee)}
-	if err := agreed.declared(); err != nil {
-		return nil, err
+	agreed := &Agreement{Announcement: Announcement{t, hash}, policy: p, Cost: Cost{Delta: t.Plan.Delta, plan: t.Plan,
+		limit: t.Plan.EpsilonBudget, source: "the task's budget", accountant: accounting.NewAccountant(),
+		known: make(map[alike]accounting.Guarantee)}}
+	if p.MaxEpsilon > 0 {
+		agreed.limit, agreed.source = p.MaxEpsilon, "the policy's max_epsilon"
 	}
-	agreed.Delta = t.Plan.Delta
 	if p.MaxDelta > 0 {
 		agreed.Delta = min(agreed.Delta, p.MaxDelta)
+	}
+	if err := agreed.declared(); err != nil {
+		return nil, err
 	}
 	if (t.Plan.Practical != nil) != (agreed.Practical != nil) {
 		return agreed, Refuse("plan", "practical: "+fmt.Sprint(t.Plan.Practical != nil), "schedule.plan as declared")
@@ -114,16 +103,8 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 			return agreed, err
 		}
 		agreed.Phases = append(agreed.Phases, phase)
-		if !t.Plan.Phases[i].Again { // else its stint is there
-			releases, err := manifest.Costliest(t.Plan, i).Releases(agreed.HonestFraction)
-			if err != nil {
-				return agreed, Refuse(fmt.Sprintf("plan.phases[%d]", i), "not accountable: "+err.Error(),
-					"parameters that the accountant covers")
-			}
-			agreed.releases = append(agreed.releases, releases)
-		}
-		if i == 0 || phase.Guarantee.Epsilon > agreed.Guarantee.Epsilon {
-			agreed.Guarantee = phase.Guarantee
+		if err := agreed.cover(i, phase.Guarantee); err != nil {
+			return agreed, err
 		}
 	}
 	return agreed, agreed.checkWhole()
@@ -140,7 +121,9 @@ func (a *Agreement) reports(f *wire.Phase) (c report.Config, norm float64, err e
 	if c, err = c.Phase(report.Statistic(f.Statistic), f.Smoothing); err != nil {
 		return c, 0, err
 	}
-	c.Prox = a.proxOf(f)
+	if x := f.GetProx(); x != nil {
+		c.Prox = &report.Prox{Weight: x.Weight, StepSize: x.StepSize, Steps: int(x.Steps), Set: a.Set}
+	}
 	if c.Scores > 0 {
 		return c, a.card.Joined(c.Norm()), nil
 	}
@@ -272,6 +255,7 @@ func (a *Agreement) declared() error {
 	if own := a.policy.HonestFraction; !a.Final && !own.IsZero() && own.Float() < honest.Float() {
 		a.HonestFraction = own
 	}
+	a.assuming = assuming(spec, a.HonestFraction)
 	return nil
 }
 
@@ -339,9 +323,3 @@ func (a *Agreement) Attempts() participation.Attempts {
 	}
 	return participation.Attempts{Most: math.MaxUint32}
 }
-
-// HasGrants reports whether each report has a token.
-func (a *Agreement) HasGrants() bool { return manifest.HasGrants(a.Task) }
-
-// HasOperators reports whether reports are shared between two operators: trust split.
-func (a *Agreement) HasOperators() bool { return manifest.HasOperators(a.Task.Plan) }
