@@ -133,13 +133,11 @@ func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (pl
 		LossFacts: planning.LossFacts{MeanSmoothness: spec.Model.Smoothness},
 		Epsilon:   spec.Privacy.Epsilon, Delta: spec.Privacy.Delta, Trust: spec.Privacy.Trust,
 		HonestFraction: spec.Privacy.HonestFraction.Fraction,
-		Coin:           spec.Privacy.Coin, MaxBits: spec.Privacy.MaxBits, Profile: profile,
+		ByUser:         spec.Privacy.ByUser(), Radius: spec.UserRadius(),
+		Coin: spec.Privacy.Coin, MaxBits: spec.Privacy.MaxBits, Profile: profile,
 		Rounds: planning.Rounds{Cohort: uint64(spec.Schedule.Cohort), Minimum: uint64(spec.Schedule.MinimumCohort),
 			MaxRounds: uint64(spec.Schedule.Rounds.Max), FirstCohort: uint64(spec.Schedule.FirstCohort),
 			Interactive: spec.Schedule.Interactive, Continuous: spec.Schedule.Continuous},
-	}
-	if spec.Privacy.ByUser() {
-		p.ByUser, p.Radius = true, spec.UserRadius()
 	}
 	if o := spec.Silo; o != nil {
 		p.Silos = planning.Silos{Count: uint64(o.Count), Units: uint64(o.Units), Reports: uint64(o.Reports),

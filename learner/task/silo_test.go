@@ -57,7 +57,7 @@ func TestPeople(t *testing.T) {
 	if s := mustParse(t, people, "user.radius=0.1"); s.UserRadius() != 0.1 {
 		t.Errorf("radius %v, want 0.1", s.UserRadius())
 	}
-	if s := mustParse(t, plain); s.Privacy.ByUser() || s.UserRadius() != 1 {
+	if s := mustParse(t, plain); s.Privacy.ByUser() || s.UserRadius() != 0 {
 		t.Error("single events have a radius of their own")
 	}
 	both := mustParse(t, people, "silo.count=5", "silo.units=200", "privacy.trust=local") // patients of a hospital

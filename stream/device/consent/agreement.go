@@ -113,7 +113,7 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 // reports returns the declared configuration of a phase's reports, and the norm of a report together with its
 // scores.
 func (a *Agreement) reports(f *wire.Phase) (c report.Config, norm float64, err error) {
-	c = report.Config{Features: a.Features.Dim(), Loss: a.Loss, ClipNorm: a.Spec.ClipNorm(), Radius: radiusOf(a.Spec),
+	c = report.Config{Features: a.Features.Dim(), Loss: a.Loss, ClipNorm: a.Spec.ClipNorm(), Radius: a.Spec.UserRadius(),
 		Practical: a.Practical}
 	if a.card != nil {
 		c.Scores, c.Score = a.card.Dim(), report.NewScorer(a.Features, *a.card, a.Loss).Score
@@ -128,15 +128,6 @@ func (a *Agreement) reports(f *wire.Phase) (c report.Config, norm float64, err e
 		return c, a.card.Joined(c.Norm()), nil
 	}
 	return c, c.Norm(), nil
-}
-
-// radiusOf returns the share of the clip norm to which a plan clips the mean over a person's rows; 0 where rows are
-// protected.
-func radiusOf(spec *task.Spec) float64 {
-	if !spec.Privacy.ByUser() {
-		return 0
-	}
-	return spec.UserRadius()
 }
 
 // Valid returns nil if an example is an event of the task, else an error as report.Config.Check does. An invalid
@@ -228,8 +219,8 @@ func (a *Agreement) declared() error {
 			"1 under trust local: nobody's noise but the report's own is relied upon")
 	case (plan.Unit == wire.Unit_UNIT_USER) != spec.Privacy.ByUser():
 		return Refuse("plan.unit", plan.Unit, "that of privacy.unit, as declared")
-	case plan.Radius != radiusOf(spec):
-		return Refuse("plan.radius", plan.Radius, "%v, as declared", radiusOf(spec))
+	case plan.Radius != spec.UserRadius():
+		return Refuse("plan.radius", plan.Radius, "%v, as declared", spec.UserRadius())
 	case honest != spec.Privacy.HonestFraction.Fraction:
 		return Refuse("plan.honest_fraction", honest, "%s, as declared", spec.Privacy.HonestFraction)
 	case suite != a.Task.Suite:
