@@ -124,7 +124,8 @@ func validateMinimisers(plan *wire.Plan, features *task.FeatureMap, loss convex.
 
 func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (planning.Problem, error) {
 	profile := spec.Privacy.Profile
-	if spec.Silo != nil || spec.Privacy.Trust == accounting.Local { // of whom the papers' constants are printed, and never run
+	// Of silos and trust local the paper's constants are printed, and never run.
+	if spec.Silo != nil || spec.Privacy.Trust == accounting.Local {
 		profile = accounting.Numeric
 	}
 	p := planning.Problem{

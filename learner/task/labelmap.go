@@ -8,8 +8,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A LabelMap converts labels to the values that the loss sees, and scores to predictions in the units of the data. It is
-// made from the declaration alone, is immutable, and safe for concurrent use.
+// A LabelMap converts labels to the values that the loss sees, and scores to predictions in the units of the data. It
+// is made from the declaration alone, is immutable, and safe for concurrent use.
 type LabelMap struct {
 	column  string
 	kind    convex.Labels

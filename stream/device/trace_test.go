@@ -122,7 +122,8 @@ func (s *scene) offers(names string) {
 	s.does("events are submitted: "+names, time.Second, func() {
 		for _, name := range names {
 			name := string(name)
-			must(s.t, device.Offer(s.ctx, s.device, participation.EventKey(name), func(o device.Outcome) { s.say(o.Tell(name)) }))
+			must(s.t, device.Offer(s.ctx, s.device, participation.EventKey(name),
+				func(o device.Outcome) { s.say(o.Tell(name)) }))
 		}
 	})
 }

@@ -159,7 +159,8 @@ func labelsOf(path string, schema task.Schema) (string, error) {
 	folder, name := filepath.Split(path)
 	if !strings.Contains(name, "images") {
 		return "", &SchemaError{Path: path,
-			Err: fmt.Errorf("for %s, name two files, images,labels, or a file with \"images\" in its name", schema.Events.Format)}
+			Err: fmt.Errorf("for %s, name two files, images,labels, or a file with \"images\" in its name",
+				schema.Events.Format)}
 	}
 	name = strings.Replace(name, "images", "labels", 1)
 	return folder + strings.Replace(name, "idx3", "idx1", 1), nil
