@@ -333,7 +333,7 @@ func (p *publisher) declare(sets []string) error {
 		return cli.Usagef("--live goes with --data -: the rows of a file are the same in every run")
 	case p.check && p.data == "":
 		return cli.Usagef("--check goes with --data")
-	case p.live && p.config.Spec != nil && p.config.Spec.Events.Key == "" && !p.config.Spec.ByUser():
+	case p.live && p.config.Spec != nil && p.config.Spec.Events.Key == "" && !p.config.Spec.Privacy.ByUser():
 		return cli.Usage(rundevice.ErrNoKey)
 	case p.data == "-":
 		p.config.Source = p.data

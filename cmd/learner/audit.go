@@ -77,7 +77,7 @@ about half the time, with less noise more often. More trials detect smaller faul
 				}
 				out.add(one, report)
 			}
-			if job.Spec.HasGrants() {
+			if job.Spec.Grants.Needed() {
 				tokens, err := linkage.Run(c.Context(), linkage.Config{Suite: job.Spec.Privacy.Suite})
 				if err != nil {
 					return err

@@ -70,7 +70,7 @@ func (o *choosing) table(c *cobra.Command, f taskFlags) (compare.Table, error) {
 	if c.Flags().Changed("split") && spec.Silo == nil {
 		return compare.Table{}, cli.Usagef("--split goes with a task that declares silos: %s has none", spec.Name)
 	}
-	if o.split != sim.SplitBlocks && spec.ByUser() {
+	if o.split != sim.SplitBlocks && spec.Privacy.ByUser() {
 		return compare.Table{}, cli.Usagef("--split %s: --compare takes people in the order of the file: want blocks",
 			o.split)
 	}

@@ -64,7 +64,7 @@ func (e evalConfig) kept(c *cobra.Command, q statedir.Question) (released.Predic
 		return released.Predictor{}, fmt.Errorf("the learner's answer: %w", err)
 	}
 	p, err := released.NewPredictor(s, task.Format(e.format))
-	if err == nil && p.Spec().ByUser() {
+	if err == nil && p.Spec().Privacy.ByUser() {
 		err = cli.Usagef("--in-order: privacy.unit is user: rows of one person are no users one after the other")
 	}
 	return p, err

@@ -185,7 +185,7 @@ func (f *fitConfig) run(c *cobra.Command) error {
 			return err
 		}
 		leaves(progress, spec)
-		if spec.Curated() {
+		if spec.Schedule.Curated() {
 			return f.runOracle(c, progress, spec.Spec, s)
 		}
 		return f.runPublic(c, progress, spec.Spec, s)
@@ -311,7 +311,7 @@ func (f *fitConfig) read(progress io.Writer) (task.Together, *rehearse.Rows, err
 		return spec, nil, cli.Usage(err)
 	}
 	units := len(s.Train)
-	if spec.ByUser() {
+	if spec.Privacy.ByUser() {
 		all, counts, err := s.People()
 		if err != nil {
 			return spec, nil, err

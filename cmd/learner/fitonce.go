@@ -30,7 +30,7 @@ func (f *fitConfig) once(ctx context.Context, spec *task.Spec, s *rehearse.Rows)
 		return nil, cli.Usagef("--workers, --gap, --solver, --slack: of %s alone, with --public",
 			strings.Join(publicMethods(), " and "))
 	}
-	if !spec.Curated() {
+	if !spec.Schedule.Curated() {
 		return nil, nil
 	}
 	if f.serve != "" {

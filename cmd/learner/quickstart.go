@@ -78,7 +78,7 @@ otherwise.`,
 			if err != nil {
 				return cli.Usagef("--events %d: %w", events, err)
 			}
-			if seeded && spec.Split() {
+			if seeded && spec.Privacy.Trust.HasOperators() {
 				return cli.Usagef("--seed under privacy.trust split: the floors of its operators follow from no seed")
 			}
 			job, err := run.NewJob(spec)

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // An entry is a file of an archive, a package or an image.
@@ -124,7 +125,7 @@ func (r *release) chart() error {
 		return err
 	}
 	defer f.Close()
-	return r.tarball(f, entries)
+	return writeTarball(f, entries, r.at)
 }
 
 // versioned finds the two versions of a Chart.yaml.
@@ -149,37 +150,38 @@ func (r *release) archives() error {
 			return err
 		}
 		entries = append(entries, shared...)
-		write, suffix := r.tarball, "tar.gz"
+		write, suffix := writeTarball, "tar.gz"
 		if s.os == "windows" {
-			write, suffix = r.zip, "zip"
+			write, suffix = writeZip, "zip"
 		}
 		f, err := os.Create(r.name(s.os + "_" + s.arch + "." + suffix))
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		if err := write(f, entries); err != nil {
+		if err := write(f, entries, r.at); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *release) tarball(w io.Writer, entries []entry) error {
+// writeTarball writes entries of one time as a tar that is compressed by gzip.
+func writeTarball(w io.Writer, entries []entry, at time.Time) error {
 	compressed, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
 		return err
 	}
-	if err := r.tar(compressed, entries); err != nil {
+	if err := writeTar(compressed, entries, at); err != nil {
 		return err
 	}
 	return compressed.Close()
 }
 
-func (r *release) tar(w io.Writer, entries []entry) error {
+func writeTar(w io.Writer, entries []entry, at time.Time) error {
 	out := tar.NewWriter(w)
 	for _, e := range entries {
-		if err := out.WriteHeader(&tar.Header{Name: e.name, Mode: int64(e.mode), Size: int64(len(e.data)), ModTime: r.at,
+		if err := out.WriteHeader(&tar.Header{Name: e.name, Mode: int64(e.mode), Size: int64(len(e.data)), ModTime: at,
 			Format: tar.FormatPAX}); err != nil {
 			return err
 		}
@@ -190,10 +192,10 @@ func (r *release) tar(w io.Writer, entries []entry) error {
 	return out.Close()
 }
 
-func (r *release) zip(w io.Writer, entries []entry) error {
+func writeZip(w io.Writer, entries []entry, at time.Time) error {
 	out := zip.NewWriter(w)
 	for _, e := range entries {
-		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate, Modified: r.at}
+		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate, Modified: at}
 		h.SetMode(e.mode)
 		f, err := out.CreateHeader(h)
 		if err != nil {

@@ -46,7 +46,7 @@ func (r *release) image() error {
 		return err
 	}
 	defer f.Close()
-	return r.tar(f, entries)
+	return writeTar(f, entries, r.at)
 }
 
 // imageOf returns the image of one architecture: the same files as deploy/Dockerfile puts into its own.
@@ -64,7 +64,7 @@ func (r *release) imageOf(s system) (v1.Image, error) {
 		entries = append(entries, entry{name: "etc/ssl/certs/ca-certificates.crt", data: r.authorities, mode: 0o644})
 	}
 	var data bytes.Buffer
-	if err := r.tar(&data, entries); err != nil {
+	if err := writeTar(&data, entries, r.at); err != nil {
 		return nil, err
 	}
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data.Bytes())), nil },

@@ -91,7 +91,10 @@ func (r *release) make() (err error) {
 		return err
 	}
 	defer os.RemoveAll(r.work)
-	for _, step := range []func() error{r.trusts, r.build, r.pages, r.archives, r.chart, r.packages, r.image, r.bill,
+	if r.authorities, err = readAuthorities(r.certificates); err != nil {
+		return err
+	}
+	for _, step := range []func() error{r.build, r.pages, r.archives, r.chart, r.packages, r.image, r.bill,
 		r.provenance, r.sums} {
 		if err := step(); err != nil {
 			return err
@@ -103,17 +106,17 @@ func (r *release) make() (err error) {
 
 // identify reads commit, its time and the version, and refuses a checkout with changes.
 func (r *release) identify() error {
-	changes, err := r.run(r.root, nil, "git", "status", "--porcelain")
+	changes, err := run(r.root, nil, "git", "status", "--porcelain")
 	if err != nil {
 		return err
 	}
 	if changes != "" {
 		return errors.New("the checkout has changes: a release is of a commit")
 	}
-	if r.commit, err = r.run(r.root, nil, "git", "rev-parse", "HEAD"); err != nil {
+	if r.commit, err = run(r.root, nil, "git", "rev-parse", "HEAD"); err != nil {
 		return err
 	}
-	seconds, err := r.run(r.root, nil, "git", "show", "-s", "--format=%ct", "HEAD")
+	seconds, err := run(r.root, nil, "git", "show", "-s", "--format=%ct", "HEAD")
 	if err != nil {
 		return err
 	}
@@ -123,7 +126,7 @@ func (r *release) identify() error {
 	}
 	r.at = time.Unix(n, 0).UTC()
 	if r.version == "" {
-		if r.version, err = r.run(r.root, nil, "git", "describe", "--tags", "--always"); err != nil {
+		if r.version, err = run(r.root, nil, "git", "describe", "--tags", "--always"); err != nil {
 			return err
 		}
 	}
@@ -165,7 +168,11 @@ func (r *release) build() error {
 	for _, s := range r.systems {
 		for _, p := range programs {
 			args := append(append([]string{"build"}, r.flags()...), "-o", filepath.Join(r.bin(s), s.program(p)), "./cmd/"+p)
-			if _, err := r.run(r.root, append(s.environment(), r.cached()...), "go", args...); err != nil {
+			env := s.environment()
+			if r.cache != "" {
+				env = append(env, "GOCACHE="+r.cache)
+			}
+			if _, err := run(r.root, env, "go", args...); err != nil {
 				return err
 			}
 		}
@@ -180,14 +187,6 @@ func (s system) environment() []string {
 		"GOEXPERIMENT="}
 }
 
-// cached names the compiler's cache, if it is another than this machine's.
-func (r *release) cached() []string {
-	if r.cache == "" {
-		return nil
-	}
-	return []string{"GOCACHE=" + r.cache}
-}
-
 // pages writes manual pages and completions, which the programs know themselves.
 func (r *release) pages() error {
 	host := system{runtime.GOOS, runtime.GOARCH}
@@ -197,11 +196,11 @@ func (r *release) pages() error {
 			return fmt.Errorf("manual pages are written by the programs of this machine, %v, which is not built: %w", host, err)
 		}
 		date := []string{"SOURCE_DATE_EPOCH=" + strconv.FormatInt(r.at.Unix(), 10)}
-		if _, err := r.run(r.work, date, program, "man", filepath.Join(r.work, "man1")); err != nil {
+		if _, err := run(r.work, date, program, "man", filepath.Join(r.work, "man1")); err != nil {
 			return err
 		}
 		for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-			text, err := r.run(r.work, nil, program, "completion", shell)
+			text, err := run(r.work, nil, program, "completion", shell)
 			if err != nil {
 				return err
 			}
@@ -222,12 +221,12 @@ func (r *release) pages() error {
 // asks no proxy and no database of sums: what one says of the version that is made here changes when it is published.
 func (r *release) bill() error {
 	tool := filepath.Join(r.work, "cyclonedx-gomod")
-	if _, err := r.run(".", nil, "go", "build", "-o", tool,
+	if _, err := run(".", nil, "go", "build", "-o", tool,
 		"github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod"); err != nil {
 		return err
 	}
 	for _, p := range programs {
-		_, err := r.run(".", []string{"GOPROXY=off", "GOSUMDB=off"}, tool, "bin", "-json", "-noserial", "-notimestamp",
+		_, err := run(".", []string{"GOPROXY=off", "GOSUMDB=off"}, tool, "bin", "-json", "-noserial", "-notimestamp",
 			"-licenses",
 			"-std", "-version", r.version, "-output", r.name("sbom_"+p+".cdx.json"),
 			filepath.Join(r.bin(r.systems[0]), r.systems[0].program(p)))
@@ -269,7 +268,7 @@ func (r *release) sums() error {
 }
 
 // run runs a command in a folder and returns what it prints on its standard output.
-func (r *release) run(dir string, env []string, name string, args ...string) (string, error) {
+func run(dir string, env []string, name string, args ...string) (string, error) {
 	c := exec.Command(name, args...)
 	c.Dir, c.Env, c.Stderr = dir, append(os.Environ(), env...), os.Stderr
 	out, err := c.Output()

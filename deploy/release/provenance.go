@@ -18,34 +18,35 @@ import (
 // file. The bundle that the machine itself trusts has those of its own administrators, too.
 const debianAuthorities = "/usr/share/ca-certificates/mozilla"
 
-// trusts reads the certificates for the image. Without any it says so: then the image trusts no public authority.
-func (r *release) trusts() error {
-	files := []string{r.certificates}
-	info, err := os.Stat(r.certificates)
+// readAuthorities returns the certificates for the image, of a folder or a file. Without any it prints that, and the
+// image trusts no public authority.
+func readAuthorities(from string) (authorities []byte, err error) {
+	files := []string{from}
+	info, err := os.Stat(from)
 	if os.IsNotExist(err) {
-		fmt.Printf("NOT IN THE IMAGE: certificates of public authorities: no %s; on Debian the package ca-certificates has it\n", r.certificates)
-		return nil
+		fmt.Printf("NOT IN THE IMAGE: certificates of public authorities: no %s; on Debian the package ca-certificates has it\n", from)
+		return nil, nil
 	}
 	if err == nil && info.IsDir() {
-		files, err = filepath.Glob(filepath.Join(r.certificates, "*.crt")) // in the order of their names
+		files, err = filepath.Glob(filepath.Join(from, "*.crt")) // in the order of their names
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if !bytes.HasPrefix(data, []byte("-----BEGIN CERTIFICATE-----")) {
-			return fmt.Errorf("%s: want certificates in PEM", file)
+			return nil, fmt.Errorf("%s: want certificates in PEM", file)
 		}
-		r.authorities = append(append(r.authorities, bytes.TrimSpace(data)...), '\n')
+		authorities = append(append(authorities, bytes.TrimSpace(data)...), '\n')
 	}
 	if len(files) == 0 {
-		return fmt.Errorf("%s: no .crt file", r.certificates)
+		return nil, fmt.Errorf("%s: no .crt file", from)
 	}
-	return nil
+	return authorities, nil
 }
 
 // An origin holds what a release was made of, by what.
@@ -88,7 +89,7 @@ type module struct {
 
 // provenance writes down what was built from what, by what. It reads the modules out of the programs themselves.
 func (r *release) provenance() error {
-	version, err := r.run(r.root, nil, "go", "env", "GOVERSION")
+	version, err := run(r.root, nil, "go", "env", "GOVERSION")
 	if err != nil {
 		return err
 	}

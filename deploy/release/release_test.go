@@ -254,16 +254,16 @@ func TestCertificates(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "1.crt"), []byte(one), 0o600))
 	must(t, os.WriteFile(filepath.Join(dir, "2.crt"), []byte(two), 0o600))
 	must(t, os.WriteFile(filepath.Join(dir, "other"), []byte("no certificate"), 0o600))
-	r := release{certificates: dir}
-	must(t, r.trusts())
-	if got := string(r.authorities); got != one+"\n"+two {
+	both, err := readAuthorities(dir)
+	must(t, err)
+	if got := string(both); got != one+"\n"+two {
 		t.Errorf("%q", got)
 	}
-	none := release{certificates: filepath.Join(dir, "none")}
-	must(t, none.trusts())
-	for _, bad := range []release{{certificates: filepath.Join(dir, "other")}, {certificates: t.TempDir()}} {
-		if err := bad.trusts(); err == nil || none.authorities != nil {
-			t.Errorf("%s: %v, %q", bad.certificates, err, none.authorities)
+	none, err := readAuthorities(filepath.Join(dir, "none"))
+	must(t, err)
+	for _, bad := range []string{filepath.Join(dir, "other"), t.TempDir()} {
+		if _, err := readAuthorities(bad); err == nil || none != nil {
+			t.Errorf("%s: %v, %q", bad, err, none)
 		}
 	}
 }
@@ -288,11 +288,11 @@ func TestChangesAreRefused(t *testing.T) {
 
 // TestTarHasTheTimeOfTheCommit reads a tar back.
 func TestTarHasTheTimeOfTheCommit(t *testing.T) {
-	r := release{at: time.Unix(1e9, 0)}
+	at := time.Unix(1e9, 0)
 	file := filepath.Join(t.TempDir(), "a.tar")
 	f, err := os.Create(file)
 	must(t, err)
-	must(t, r.tar(f, []entry{{name: "a/b", data: []byte("text"), mode: 0o755}}))
+	must(t, writeTar(f, []entry{{name: "a/b", data: []byte("text"), mode: 0o755}}, at))
 	must(t, f.Close())
 	f, err = os.Open(file)
 	must(t, err)
@@ -302,7 +302,7 @@ func TestTarHasTheTimeOfTheCommit(t *testing.T) {
 	must(t, err)
 	data, err := io.ReadAll(in)
 	must(t, err)
-	if h.Name != "a/b" || !h.ModTime.Equal(r.at) || string(data) != "text" || h.Mode != 0o755 {
+	if h.Name != "a/b" || !h.ModTime.Equal(at) || string(data) != "text" || h.Mode != 0o755 {
 		t.Errorf("%+v, %q", h, data)
 	}
 }

@@ -24,7 +24,8 @@ func (s Snapshot) ONNX() ([]byte, error) {
 	sources := &sourceExporter{graph: graph, inputs: map[string]onnx.Value{}, scaled: map[*task.Source]onnx.Value{},
 		positions: map[*task.Source]onnx.Value{}}
 	e := exporter{Predictor: p, graph: graph, sources: sources,
-		public: publicExporter{sourceExporter: sources, model: p.spec.Public(), reads: p.Features.PublicSources()}}
+		public: publicExporter{sourceExporter: sources, model: p.spec.Features.Public.Model(),
+			reads: p.Features.PublicSources()}}
 	if err := sources.declare(p.spec); err != nil {
 		return nil, fmt.Errorf("export to ONNX: %w", err)
 	}
@@ -32,7 +33,7 @@ func (s Snapshot) ONNX() ([]byte, error) {
 		return nil, fmt.Errorf("export to ONNX: %w", err)
 	}
 	if e.spec.Label.Offset { // its faults count too
-		e.added = e.public.outputsOf(e.spec.Public().Offset)
+		e.added = e.public.outputsOf(e.spec.Features.Public.Model().Offset)
 	}
 	e.outputs(e.scores())
 	header, err := s.header()

@@ -41,7 +41,7 @@ func (e *sourceExporter) declare(spec *task.Spec) error {
 		if c.Part != "" {
 			return fmt.Errorf("column %q is part of a date, which has no operator here: use the json or npy format", c.Name)
 		}
-		if c.Kind == task.Text && spec.Public() != nil {
+		if c.Kind == task.Text && spec.Features.Public.Model() != nil {
 			return fmt.Errorf("column %q is a text, which has no operator here: use the json or npy format", c.Name)
 		}
 		isWord := c.Kind == task.Categorical || c.Kind == task.Hashed || c.Kind == task.Text

@@ -39,7 +39,7 @@ func drawTask(t *rapid.T) (*task.Spec, []float64) {
 	}
 	s.SetDefaults()
 	drawDerived(t, &s.Features)
-	if p := s.Public(); p != nil && p.Offset != nil && s.Label.Scale != task.Log &&
+	if p := s.Features.Public.Model(); p != nil && p.Offset != nil && s.Label.Scale != task.Log &&
 		convex.TraitsOf(s.Model.Loss).Labels == convex.Numbers {
 		s.Label.Offset = rapid.Bool().Draw(t, "label offset")
 	}

@@ -56,7 +56,7 @@ func released(t rapid.TB, spec *task.Spec, theta ...float64) (Snapshot, Predicto
 		Classes:  features.Classes(), Probabilities: ProbabilitiesOf(spec, false),
 		Privacy: Statement{Trust: "shuffle", Unit: "one event of one user in one round, replaced by any other", Epsilon: 1,
 			Delta: 1e-6, HonestFraction: accounting.One, Users: 600},
-		TaskHash: [32]byte{1, 2, 3}, Declaration: declaration, PublicModel: spec.PublicFile(),
+		TaskHash: [32]byte{1, 2, 3}, Declaration: declaration, PublicModel: spec.Features.Public.Data(),
 	}
 	for block := range slices.Chunk(theta, features.Dim()) {
 		weights, intercept, err := features.Undo(block)

@@ -67,7 +67,7 @@ const divergedBy = 0.02 // nats, or mean square, beside three tracking errors
 
 // New returns a score without rows, of a task.
 func New(spec *task.Spec) *Score {
-	out := &Score{Alarms: []uint64{}, classes: spec.Classification()}
+	out := &Score{Alarms: []uint64{}, classes: spec.Model.Classification()}
 	if !out.classes {
 		out.half = (spec.Label.Max - spec.Label.Min) / 2
 	}

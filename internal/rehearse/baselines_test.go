@@ -114,7 +114,7 @@ func TestBaselinesOfBlocks(t *testing.T) {
 			if k := s.counts; c.want.Reports == 0 {
 				c.want.Reports, c.want.LeftOver = k.Reports, k.LeftOver
 			}
-			if s.job.Spec.ByUser() {
+			if s.job.Spec.Privacy.ByUser() {
 				c.want.Surplus = (20 - 12) * trained // rows of each beyond the 12 that are trained on
 				if c.want.Silos > 0 {                // who is in two wards has two units of fewer rows
 					c.want.Surplus = s.counts.Surplus

@@ -10,6 +10,7 @@ import (
 	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -59,7 +60,7 @@ func Group(job run.Job, rows *Rows, split string, progress io.Writer) (g Groups,
 		return g, nil
 	}
 	var people, named []string
-	if spec.ByUser() {
+	if spec.Privacy.ByUser() {
 		if people, err = rows.Users(); err != nil {
 			return g, err
 		}
@@ -115,7 +116,7 @@ func enter[U any](g *Groups, job run.Job, split string, progress io.Writer, silo
 	of func(...U) block.Block) error {
 	o, plan, first := job.Spec.Silo, job.Plan, manifest.Gradients(job.Plan)
 	units, least, key := unitsOf(plan), o.Units, "silo.units"
-	if job.Spec.Local() {
+	if job.Spec.Privacy.Trust == accounting.Local {
 		least, key = o.Least, "silo.least"
 	}
 	if units > 0 {

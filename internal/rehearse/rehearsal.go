@@ -46,7 +46,7 @@ func Load(c Config, data Data, progress io.Writer) (*Rehearsal, error) {
 	if !endless {
 		r.order.warn(progress, data.Path, r.labelled, r.Features, r.mixed())
 	}
-	if r.spec.Silo != nil || r.spec.ByUser() {
+	if r.spec.Silo != nil || r.spec.Privacy.ByUser() {
 		if r.order.InOrder {
 			return nil, errors.New("--in-order: not with silos and people, whose order the seed says")
 		}

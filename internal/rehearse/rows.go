@@ -104,7 +104,7 @@ func (r *Rows) hold(rows int) error {
 		return nil
 	}
 	people := make([]string, rows)
-	if r.spec.ByUser() {
+	if r.spec.Privacy.ByUser() {
 		var err error
 		if people, err = r.Users(); err != nil {
 			return err
@@ -113,7 +113,7 @@ func (r *Rows) hold(rows int) error {
 			return fmt.Errorf("the data have changed: %d rows, there were %d", len(people), rows)
 		}
 	}
-	holdout := block.Holdout{Every: r.data.Holdout, Task: r.spec.Name, People: r.spec.ByUser()}
+	holdout := block.Holdout{Every: r.data.Holdout, Task: r.spec.Name, People: r.spec.Privacy.ByUser()}
 	held, out := make([]bool, rows), 0
 	for i := range held {
 		if held[i] = holdout.Has(i, people[i]); held[i] {

@@ -180,7 +180,7 @@ func (p Public) Group(spec *task.Spec, data Data, split string) (Public, error) 
 	if err != nil {
 		return p, err
 	}
-	if !spec.ByUser() {
+	if !spec.Privacy.ByUser() {
 		if split == sim.SplitBlocks {
 			return p, nil
 		}

@@ -43,7 +43,7 @@ func Sweep(ctx context.Context, job run.Job, c SweepConfig) (SweepReport, error)
 		return SweepReport{},
 			errors.New("--sweep-users: schedule.continuous has no end to measure at; try --set schedule.continuous=")
 	}
-	if job.Spec.Silo != nil || job.Spec.ByUser() {
+	if job.Spec.Silo != nil || job.Spec.Privacy.ByUser() {
 		return SweepReport{},
 			errors.New("--sweep-users: a sweep is of users of one event each, not of silos or people with several; --data simulates these")
 	}

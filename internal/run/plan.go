@@ -90,7 +90,7 @@ func NewPublicJob(spec *task.Spec) (Job, error) {
 			cohort = max(1, f.Minimum/8)
 		}
 		privacy := &proposal.Forecasts[i].Privacy
-		*privacy = WithParts(*privacy, spec.HasGrants())
+		*privacy = WithParts(*privacy, spec.Grants.Needed())
 		one := manifest.Part{Leader: int(privacy.ReportBytes), Helper: int(privacy.HelperBytes),
 			Public: int(privacy.PublicBytes)}
 		f.Mechanism.MaxBundle = bundleOf(suite, one, cohort)
@@ -124,7 +124,8 @@ func validateMinimisers(plan *wire.Plan, features *task.FeatureMap, loss convex.
 
 func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (planning.Problem, error) {
 	profile := spec.Privacy.Profile
-	if spec.Silo != nil || spec.Local() { // of whom the papers' constants are printed, and never run
+	// Of silos and trust local the paper's constants are printed, and never run.
+	if spec.Silo != nil || spec.Privacy.Trust == accounting.Local {
 		profile = accounting.Numeric
 	}
 	p := planning.Problem{
@@ -133,13 +134,11 @@ func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (pl
 		LossFacts: planning.LossFacts{MeanSmoothness: spec.Model.Smoothness},
 		Epsilon:   spec.Privacy.Epsilon, Delta: spec.Privacy.Delta, Trust: spec.Privacy.Trust,
 		HonestFraction: spec.Privacy.HonestFraction.Fraction,
-		Coin:           spec.Privacy.Coin, MaxBits: spec.Privacy.MaxBits, Profile: profile,
+		ByUser:         spec.Privacy.ByUser(), Radius: spec.UserRadius(),
+		Coin: spec.Privacy.Coin, MaxBits: spec.Privacy.MaxBits, Profile: profile,
 		Rounds: planning.Rounds{Cohort: uint64(spec.Schedule.Cohort), Minimum: uint64(spec.Schedule.MinimumCohort),
 			MaxRounds: uint64(spec.Schedule.Rounds.Max), FirstCohort: uint64(spec.Schedule.FirstCohort),
 			Interactive: spec.Schedule.Interactive, Continuous: spec.Schedule.Continuous},
-	}
-	if spec.ByUser() {
-		p.ByUser, p.Radius = true, spec.UserRadius()
 	}
 	if o := spec.Silo; o != nil {
 		p.Silos = planning.Silos{Count: uint64(o.Count), Units: uint64(o.Units), Reports: uint64(o.Reports),
@@ -167,7 +166,7 @@ func (j Job) Score() func(dst, theta []float64, e convex.Example) {
 // Assuming describes the assumptions behind the plan's epsilon, see accounting.Trust.Assuming.
 func (j Job) Assuming() string {
 	assuming := j.Problem.Trust.Assuming(j.Problem.HonestFraction, wording.Of(j.Plan).Reporter().Many)
-	if j.Spec.OneOperator() {
+	if j.Spec.Privacy.OneOperator() {
 		assuming += wording.OneOperator
 	}
 	return assuming
@@ -180,7 +179,7 @@ func suiteOf(spec *task.Spec) (wire.Suite, error) { return seal.ParseSuite(spec.
 // split the declaration names both operators: nobody trusts them at first use.
 func (j Job) Wire() (*wire.Task, error) {
 	body, err := j.body()
-	if err == nil && j.Spec.HasGrants() && j.Spec.IssuerKey == "" {
+	if err == nil && j.Spec.Grants.Needed() && j.Spec.IssuerKey == "" {
 		return nil, errors.New("issuer_key: name the public key of the issuer, whose tokens devices send " +
 			"(ingest keygen issuer prints it)")
 	}
@@ -208,9 +207,9 @@ func (j Job) body() (*wire.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := &wire.Task{Declaration: declaration, Public: j.Spec.PublicFile(), Suite: suite, Plan: j.Plan}
-	if j.Spec.HasGrants() { // of the length of a key, where none is declared yet
-		body.IssuerKey = append(j.Spec.Issuer(), make([]byte, task.IssuerKeySize-len(j.Spec.Issuer()))...)
+	body := &wire.Task{Declaration: declaration, Public: j.Spec.Features.Public.Data(), Suite: suite, Plan: j.Plan}
+	if j.Spec.Grants.Needed() { // of the length of a key, where none is declared yet
+		body.IssuerKey = append(j.Spec.IssuerKey.Bytes(), make([]byte, task.IssuerKeySize-len(j.Spec.IssuerKey.Bytes()))...)
 	}
 	return body, nil
 }

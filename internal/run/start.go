@@ -66,10 +66,5 @@ func (s *Start) statement() *wire.StartPrivacy {
 // in returns the problem with the start.
 func (s *Start) in(p planning.Problem) planning.Problem {
 	p.Start, p.StartHash = s.Point, s.Hash
-	if p.Practical != nil {
-		how := *p.Practical
-		how.Start = s.Point
-		p.Practical = &how
-	}
 	return p
 }

@@ -87,9 +87,6 @@ func practicalBaseline(p Problem, name string, mu float64) (BaselinePlan, error)
 	// one message is private by itself, not several
 	q.Interactive = p.Interactive && name != BaselineLocal || name == BaselineMultiPass
 	q.Cohort, q.Minimum, q.MaxRounds = p.Cohort, p.Minimum, p.MaxRounds
-	how := *p.Practical
-	how.Interactive = q.Interactive
-	q.Practical = &how
 	out := BaselinePlan{Name: name, Mechanism: centralMechanism}
 	of := func(dim int) (source, error) {
 		r := q

@@ -12,7 +12,7 @@ import (
 // which everybody answers.
 func (d *practicalDraft) evenLayout(everybody source, reports uint64) practical.Layout {
 	p := d.p
-	d.how.Even, d.how.Users, d.how.Interactive = true, p.Users, p.Interactive
+	d.how.Even = true
 	out := d.how.Layout(float64(p.Users) * math.Sqrt(everybody.model(reports, 1).total()) * p.encodedNorm() / p.share())
 	if p.MaxRounds > 0 {
 		out.Rounds = min(out.Rounds, p.MaxRounds)
@@ -65,7 +65,7 @@ func (d *practicalDraft) blocks(of report, f *wire.Phase, units uint64) error {
 // round, and the size of blocks, which is part of the mechanism, cannot follow the stream.
 func (d *practicalDraft) siloStream() error {
 	p, s := d.p, d.p.Silos
-	d.how.Even, d.how.Users = true, p.Users
+	d.how.Even = true
 	unit := func(units uint64) float64 {
 		return float64(s.Reports*units) * math.Sqrt(d.gradients.about(units).model(s.Reports,
 			1).total()) * p.encodedNorm() / p.share()

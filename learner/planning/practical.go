@@ -44,13 +44,24 @@ type report struct {
 	scores    int // coordinates of dim
 }
 
+// practical returns the input of the frame and the steps, in which the problem's own fields take precedence.
+func (p Problem) practical() practical.Problem {
+	out := *p.Practical
+	out.Set, out.Ridge, out.Users, out.Radius = p.Set, p.Ridge, p.Users, p.Radius
+	out.Interactive, out.Continuous = p.Interactive, p.Continuous != ""
+	switch {
+	case p.MaxRounds > 0: // a declared limit takes precedence over the few rounds from a start
+		out.Start = nil
+	case p.Start != nil:
+		out.Start = p.Start
+	}
+	return out
+}
+
 // practicalPlan makes the plan with the noise of a source. It returns the source's errors, or an error that names the
 // part for which there are too few users.
 func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
-	d := practicalDraft{p: p, how: *p.Practical, of: of}
-	if d.how.Radius = p.Radius; p.MaxRounds > 0 { // a declared limit takes precedence over the few rounds from a start
-		d.how.Start = nil
-	}
+	d := practicalDraft{p: p, how: p.practical(), of: of}
 	silos := p.Silos.Count > 0
 	again := p.Interactive && (silos || p.ByUser)
 	if p.FirstCohort > 0 && (again || silos) {

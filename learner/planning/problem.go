@@ -34,7 +34,8 @@ type Problem struct {
 	// charges for them; nil: no scores.
 	Validation *convex.Scorecard
 
-	// Practical holds the input of a practical plan's frame and steps; nil selects a proved plan.
+	// Practical holds the input of a practical plan's frame and steps, of which Set, Ridge, Start, Users, Radius,
+	// Interactive and Continuous are taken from the problem; nil selects a proved plan.
 	Practical *practical.Problem
 
 	Epsilon, Delta float64

@@ -19,7 +19,7 @@ func requireCanonical(t rapid.TB, s *Spec) {
 	}
 	again, err := ParseCanonical(b)
 	if err == nil {
-		again, err = again.WithPublic(s.PublicFile())
+		again, err = again.WithPublic(s.Features.Public.Data())
 	}
 	if err != nil {
 		t.Fatalf("decode %s: %v", b, err)

@@ -1,11 +1,12 @@
 package task
 
-import "github.com/panlearn/panlearn/learner/schedule"
+import (
+	"github.com/panlearn/panlearn/learner/schedule"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
 
-// Curated reports whether the task's method runs in one process that has all rows.
-func (s *Spec) Curated() bool { return s.Schedule.curated() }
-
-func (c Schedule) curated() bool { return schedule.OnePlace(c.Algorithm) != nil }
+// Curated reports whether the method runs in one process that has all rows.
+func (c Schedule) Curated() bool { return schedule.OnePlace(c.Algorithm) != nil }
 
 // notCurated refuses a method of one process if rows are in many places.
 func (c Schedule) notCurated() error {
@@ -16,9 +17,9 @@ func (c Schedule) notCurated() error {
 // validateCurated refuses keys that do not go with a method of one process, if the task has one.
 func (s *Spec) validateCurated() error {
 	switch {
-	case !s.Curated():
+	case !s.Schedule.Curated():
 		return nil
-	case s.Silo == nil || s.Silo.Count != 1 || !s.Local():
+	case s.Silo == nil || s.Silo.Count != 1 || s.Privacy.Trust != accounting.Local:
 		return s.Schedule.notCurated()
 	case s.Schedule.Interactive:
 		return refuse("schedule.interactive", true, "nothing with schedule.algorithm %s, which has no rounds",

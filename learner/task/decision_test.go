@@ -32,7 +32,7 @@ func TestLabels(t *testing.T) {
 		if got := m.Labels(); !slices.Equal(got, c.labels) {
 			t.Errorf("%s: labels %v, want %v", c.name, got, c.labels)
 		}
-		y, err := m.label.parse(c.text, 0)
+		y, err := m.LabelMap.parse(c.text, 0)
 		if err != nil || y != c.label || math.Abs(m.Target(y)-c.target) > 1e-12 {
 			t.Errorf("%s: %q is %v (%v), want %v for the loss and %v as a target", c.name, c.text, y, err, c.label, c.target)
 		}
@@ -60,7 +60,7 @@ func TestLabelsThatAreRefused(t *testing.T) {
 	} {
 		m := mustCompile(t, mustParse(t, file))
 		for _, text := range labels {
-			if y, err := m.label.parse(text, 0); err == nil {
+			if y, err := m.LabelMap.parse(text, 0); err == nil {
 				t.Errorf("label %q is accepted as %v", text, y)
 			}
 		}

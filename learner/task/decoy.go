@@ -9,13 +9,13 @@ import (
 // mapping any row: its label is one that takes the longest to read.
 func (m *FeatureMap) Decoy() Row {
 	if m.vector != nil {
-		row := Row{Value: make([]float64, m.vector.dimension), Label: m.label.decoy()}
+		row := Row{Value: make([]float64, m.vector.dimension), Label: m.LabelMap.decoy()}
 		for i := range row.Value {
 			row.Value[i] = 1
 		}
 		return row
 	}
-	row := Row{Fields: make([]string, len(m.schema.Columns)), Label: m.label.decoy()}
+	row := Row{Fields: make([]string, len(m.schema.Columns)), Label: m.LabelMap.decoy()}
 	for i := range row.Fields {
 		row.Fields[i] = "1" // a number, or a word
 	}
@@ -64,7 +64,7 @@ func (all inputs) marks(field int) (shared []string) {
 }
 
 // decoy returns a label that takes as long to read as any.
-func (m *labelMap) decoy() string {
+func (m *LabelMap) decoy() string {
 	switch {
 	case m.kind.Classes():
 		return m.names[0]

@@ -51,7 +51,7 @@ func stretch(s *Spec, r *rand.Rand) {
 			l.Unit = math.Abs(far(100))
 		}
 	}
-	p := s.Public()
+	p := s.Features.Public.Model()
 	if p == nil || r.IntN(2) == 0 {
 		return
 	}

@@ -8,9 +8,11 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A FeatureMap turns rows into the vectors of a task. It is made from the declaration alone, is immutable, and safe for
-// concurrent use.
+// A FeatureMap turns rows into the vectors of a task, and vectors into scores; its LabelMap turns scores into
+// predictions. It is made from the declaration alone, is immutable, and safe for concurrent use.
 type FeatureMap struct {
+	LabelMap
+
 	schema     Schema
 	vector     *vectorMap // libsvm, idx
 	inputs     inputs     // csv, jsonl, parquet
@@ -19,13 +21,11 @@ type FeatureMap struct {
 	fourier    *fourierMap
 	public     *publicMap
 	scales     []float64 // of coordinates; nil: all 1
-	label      labelMap
 	coordinate []Coordinate
 	intercept  float64
 	dim        int
 	longest    float64 // norm that features are scaled down to, the intercept left out
 	bound      float64 // the same with the intercept
-	scoreBound float64 // of counts
 	dense      bool    // every event sets every coordinate
 	shrinks    bool    // vectors within the declared bounds may be scaled down
 	most       int     // values that an event of columns can set
@@ -39,8 +39,8 @@ func (s *Spec) Compile() (*FeatureMap, error) {
 	if s.Features.unread() {
 		return nil, s.Features.Public.absent()
 	}
-	m := &FeatureMap{schema: s.Schema(), label: compileLabel(s), intercept: s.Intercept,
-		longest: s.Features.bound(s.NormBound), scoreBound: s.Model.ScoreBound}
+	m := &FeatureMap{schema: s.Schema(), LabelMap: compileLabel(s), intercept: s.Intercept,
+		longest: s.Features.bound(s.NormBound)}
 	m.shrinks = m.longest < s.Features.declaredBound()
 	if m.bound = convex.Norm([]float64{m.longest, m.intercept}); !m.shrinks {
 		// The sum of squares is taken without an intermediate root: rounding is monotone, so no row within the declared
@@ -177,6 +177,16 @@ func (m *FeatureMap) Names() []string {
 	return names
 }
 
+// Scores overwrites dst with the scores of a mapped event, the inner products with the blocks of theta, and returns it.
+// It grows dst to length Outputs where it is shorter.
+func (m *FeatureMap) Scores(dst, theta []float64, e convex.Example) []float64 {
+	dst = slices.Grow(dst[:0], m.Outputs())[:m.Outputs()]
+	for k := range dst {
+		dst[k] = e.Dot(theta[k*m.dim : (k+1)*m.dim])
+	}
+	return dst
+}
+
 // Undo converts the parameters of one score, a block of length Dim, into weights and an intercept in the units of the
 // data, so that for a row within the declared bounds (that is not scaled down)
 //
@@ -198,11 +208,11 @@ func (m *FeatureMap) Undo(theta []float64) (weights []float64, intercept float64
 		weights[j] = theta[j] * c.Factor
 		intercept += theta[j] * c.Offset
 	}
-	if m.label.kind == convex.Numbers {
+	if m.LabelMap.kind == convex.Numbers {
 		for j := range weights {
-			weights[j] /= m.label.affine.a
+			weights[j] /= m.LabelMap.affine.a
 		}
-		intercept = m.label.affine.invert(intercept)
+		intercept = m.LabelMap.affine.invert(intercept)
 	}
 	for _, v := range append(weights[:len(weights):len(weights)], intercept) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -221,9 +231,9 @@ func (m *FeatureMap) Redo(weights []float64, intercept float64) ([]float64, erro
 	}
 	factor := 1.0
 	rest := intercept
-	if m.label.kind == convex.Numbers {
-		factor = m.label.affine.a
-		rest = intercept*m.label.affine.a + m.label.affine.b
+	if m.LabelMap.kind == convex.Numbers {
+		factor = m.LabelMap.affine.a
+		rest = intercept*m.LabelMap.affine.a + m.LabelMap.affine.b
 	}
 	theta := make([]float64, m.dim)
 	for j, c := range m.coordinate {

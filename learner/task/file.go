@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -173,8 +174,22 @@ type Public struct {
 	model *PublicModel // nil if only the hash is known
 }
 
-// Model returns the public model; nil if only its hash is known. The caller must not change it.
-func (p *Public) Model() *PublicModel { return p.model }
+// Model returns the public model; nil without one, and if only its hash is known. The caller must not change it.
+func (p *Public) Model() *PublicModel {
+	if p == nil {
+		return nil
+	}
+	return p.model
+}
+
+// Data returns the file of the public model; nil without one, and if only its hash is known. The caller must not change
+// it.
+func (p *Public) Data() []byte {
+	if p == nil {
+		return nil
+	}
+	return slices.Clip(p.data)
+}
 
 // absent returns an error if only the hash of the public model is known.
 func (p *Public) absent() error {

@@ -52,7 +52,8 @@ func drawSpec(t *rapid.T) *Spec {
 	drawLabel(t, s)
 	s.SetDefaults()
 	drawDerived(t, &s.Features)
-	if s.Model.traits().Labels == convex.Numbers && s.Label.Scale != Log && s.Public() != nil && s.Public().Offset != nil {
+	p := s.Features.Public.Model()
+	if s.Model.traits().Labels == convex.Numbers && s.Label.Scale != Log && p != nil && p.Offset != nil {
 		s.Label.Offset = rapid.Bool().Draw(t, "offset")
 	}
 	if rapid.Bool().Draw(t, "bounded") {

@@ -60,9 +60,9 @@ func (m *FeatureMap) Inspect(row Row, i *Inspection) {
 		i.Columns[0] = m.vector.find(row)
 	}
 	fault := i.free.Map(row, &i.example)
-	y, err := m.label.parse(row.Label, i.example.Offset)
+	y, err := m.LabelMap.parse(row.Label, i.example.Offset)
 	i.Label = Finding{Invalid: err != nil, Missing: strings.TrimSpace(row.Label) == "", Clamped: err == nil &&
-		m.label.clamps(row.Label, i.example.Offset)}
+		m.LabelMap.clamps(row.Label, i.example.Offset)}
 	i.Y = y
 	if fault != nil {
 		errors.As(fault, &i.Reason)
@@ -128,7 +128,7 @@ func (m *vectorMap) find(row Row) Finding {
 }
 
 // clamps reports whether a label that is a number or a count is moved into its bounds.
-func (m *labelMap) clamps(label string, offset float64) bool {
+func (m *LabelMap) clamps(label string, offset float64) bool {
 	if m.kind.Classes() {
 		return false
 	}

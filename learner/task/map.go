@@ -63,8 +63,8 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 	var label float64 // read first: a row without a label costs its own work and a decoy's
 	if !m.schema.Unlabelled {
 		var err error
-		if label, err = m.label.read(row.Label); err != nil {
-			return fail(m.label.column, err.Error())
+		if label, err = m.LabelMap.read(row.Label); err != nil {
+			return fail(m.LabelMap.column, err.Error())
 		}
 	}
 	w.addDerived(row.Index)
@@ -83,7 +83,7 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 	}
 	dst.Label = 0
 	if !m.schema.Unlabelled {
-		dst.Label = m.label.seen(label, dst.Offset)
+		dst.Label = m.LabelMap.seen(label, dst.Offset)
 	}
 	return nil
 }

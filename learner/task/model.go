@@ -86,7 +86,7 @@ type Model struct {
 func (m Model) traits() convex.Traits { return convex.TraitsOf(m.Loss) }
 
 // Classification reports whether the label is a class, which follows from the loss.
-func (s *Spec) Classification() bool { return s.Model.traits().Labels.Classes() }
+func (m Model) Classification() bool { return m.traits().Labels.Classes() }
 
 // Loss returns the declared loss with its parameters.
 func (s *Spec) Loss() (convex.Loss, error) {
@@ -148,7 +148,7 @@ func (s *Spec) Practical(features *FeatureMap) *practical.Problem {
 		Indicators: features.indicators(), Bound: s.Features.bound(s.NormBound), Intercept: s.Intercept,
 		Clip: s.Model.ClipNorm, Ridge: s.Model.Ridge, Set: s.SetDeclaration(), Users: uint64(s.Schedule.Users),
 		Interactive: s.Schedule.Interactive, Continuous: s.Schedule.Continuous != ""}
-	if !s.Classification() {
+	if !s.Model.Classification() {
 		out.LabelLow, out.LabelHigh = slices.Min(features.Labels()), slices.Max(features.Labels())
 	}
 	if out.Start = features.Origin(); out.Continuous {

@@ -30,10 +30,7 @@ func (o Operators) Keys() (leader, helper ed25519.PublicKey, ok bool) {
 }
 
 // OneOperator reports whether a task of two operators declares that one party runs both.
-func (s *Spec) OneOperator() bool { return s.Privacy.Operators != nil && s.Privacy.Operators.One }
-
-// Split reports whether two operators add the reports up, of whom one may be an adversary.
-func (s *Spec) Split() bool { return s.Privacy.Trust == accounting.Split }
+func (p Privacy) OneOperator() bool { return p.Operators != nil && p.Operators.One }
 
 // validateSplit refuses keys that do not apply to two operators, and operators under other trusts.
 func (p Privacy) validateSplit() error {

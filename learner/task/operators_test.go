@@ -23,8 +23,8 @@ func TestOperatorsAreDeclared(t *testing.T) {
 			t.Errorf("%v: %v", sets, err)
 			continue
 		}
-		if s.Privacy.Sealing() != suiteHybrid || !s.Split() {
-			t.Errorf("%v: sealed by %s, split %t", sets, s.Privacy.Sealing(), s.Split())
+		if s.Privacy.Sealing() != suiteHybrid || !s.Privacy.Trust.HasOperators() {
+			t.Errorf("%v: sealed by %s, split %t", sets, s.Privacy.Sealing(), s.Privacy.Trust.HasOperators())
 		}
 		named := len(sets) > 1 && sets[1] == keys
 		if named != (s.Privacy.Operators != nil) {

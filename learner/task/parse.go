@@ -54,7 +54,7 @@ func Parse(data []byte, sets []string) (*Spec, error) {
 		return nil, err
 	}
 	s, err := declared(root)
-	if err == nil && s.Curated() { // one silo, as in LoadTogether
+	if err == nil && s.Schedule.Curated() { // one silo, as in LoadTogether
 		return nil, s.Schedule.notCurated()
 	}
 	return s, err

@@ -2,7 +2,6 @@ package task
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -355,20 +354,4 @@ func (m *FeatureMap) PublicSources() []*Source {
 		return nil
 	}
 	return m.public.sources
-}
-
-// Public returns the public model of the task; nil without one. The caller must not change it.
-func (s *Spec) Public() *PublicModel {
-	if s.Features.Public == nil {
-		return nil
-	}
-	return s.Features.Public.model
-}
-
-// PublicFile returns the file of the public model; nil without one, and where only its hash is known.
-func (s *Spec) PublicFile() []byte {
-	if s.Features.Public == nil {
-		return nil
-	}
-	return slices.Clip(s.Features.Public.data)
 }

@@ -69,7 +69,7 @@ func TestPublicFileOfATask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := s.PublicFile()
+	file := s.Features.Public.Data()
 	if want := fmt.Sprintf(`"public":"sha256:%x"`, sha256.Sum256(file)); !strings.Contains(string(canonical), want) {
 		t.Errorf("want %s in %s", want, canonical)
 	}

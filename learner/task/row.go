@@ -53,7 +53,7 @@ type Schema struct {
 
 // Schema returns the properties of this task's data that a reader needs.
 func (s *Spec) Schema() Schema {
-	out := Schema{Events: s.Events, Label: s.Label.Column, Class: s.Classification() || len(s.Label.Marks) > 0,
+	out := Schema{Events: s.Events, Label: s.Label.Column, Class: s.Model.Classification() || len(s.Label.Marks) > 0,
 		Blanks: s.Silo != nil}
 	if s.User != nil {
 		out.User = s.User.Column

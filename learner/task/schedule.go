@@ -118,7 +118,7 @@ func (c Schedule) validate(task schedule.Case) error {
 
 // validatePlan refuses words that name no plan. Call it before the checks for a kind of plan.
 func (c Schedule) validatePlan() error {
-	if !c.curated() {
+	if !c.Curated() {
 		names := append([]string{schedule.Auto}, schedule.Names()...)
 		if err := oneOf("schedule.algorithm", c.Algorithm, names...); err != nil {
 			return err
@@ -134,7 +134,7 @@ func (c Schedule) validatePlan() error {
 }
 
 // Adaptive reports whether the task has no end and its model follows the stream.
-func (s *Spec) Adaptive() bool { return s.Schedule.Continuous == schedule.Adaptive }
+func (c Schedule) Adaptive() bool { return c.Continuous == schedule.Adaptive }
 
 // validateAlgorithm refuses algorithms that the loss, the trust or the rest of the schedule rule out.
 func (c Schedule) validateAlgorithm(task schedule.Case) error {
@@ -145,14 +145,13 @@ func (c Schedule) validateAlgorithm(task schedule.Case) error {
 			"%s under schedule.plan %s, or nothing for a task that ends (schedule.plan %s has %s)",
 			strings.Join(ways, ", "), c.Plan, other(c.Plan), others)
 	}
-	adaptive := c.Continuous == schedule.Adaptive
-	if adaptive && convex.TraitsOf(task.Loss).Labels == convex.Counts {
+	if c.Adaptive() && convex.TraitsOf(task.Loss).Labels == convex.Counts {
 		return refuse("model.loss", task.Loss,
 			"%s with label.min and label.max, or another loss of numbers, with schedule.continuous %s: steps are made for one "+
 				"curvature, and that of %s grows with the count that the model expects, so that models of streams lag and swing",
 			convex.First(convex.Numbers).Name, c.Continuous, task.Loss)
 	}
-	if adaptive && c.Rounds.Max > 0 {
+	if c.Adaptive() && c.Rounds.Max > 0 {
 		return refuse("schedule.rounds.max", c.Rounds.Max, "0 with schedule.continuous %s: its rounds never end",
 			c.Continuous)
 	}
@@ -169,7 +168,7 @@ func (c Schedule) validateAlgorithm(task schedule.Case) error {
 				m.Again())
 		}
 	}
-	if c.practical() || c.curated() {
+	if c.practical() || c.Curated() {
 		return nil
 	}
 	if err := task.Validate(c.Algorithm); err != nil {
@@ -214,7 +213,7 @@ func (s *Spec) conditions() schedule.Case {
 	if l, err := s.Loss(); err == nil {
 		c.Minimizers = c.Smooth && convex.SlopeOf(l) != nil
 	}
-	c.All, c.ByUser = s.Silo == nil || s.Silo.Reports == s.Silo.Count, s.ByUser()
+	c.All, c.ByUser = s.Silo == nil || s.Silo.Reports == s.Silo.Count, s.Privacy.ByUser()
 	c.Scores, c.Set = s.Validation != nil && !s.Validation.Off, s.SetDeclaration().Kind
 	if s.Privacy.Trust.HasIntruder() {
 		c.Floors = s.Privacy.Trust.String()

@@ -6,9 +6,6 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// Local reports whether the task is of trust local: a report is hidden by its own noise alone.
-func (s *Spec) Local() bool { return s.Privacy.Trust == accounting.Local }
-
 // setDefaults fills in what follows from the silos: reports, least, users, the honest fraction, and under trust local the
 // minimum cohort. It needs the trust, and leaves what it cannot compute to Validate.
 func (o *Silo) setDefaults(p *Privacy, c *Schedule) {

@@ -48,7 +48,7 @@ func TestDefaultsOfSilos(t *testing.T) {
 
 func TestPeople(t *testing.T) {
 	s := mustParse(t, people, "user.wait=24h")
-	if !s.ByUser() || s.UserRadius() != 0.25 || time.Duration(s.User.Wait) != 24*time.Hour {
+	if !s.Privacy.ByUser() || s.UserRadius() != 0.25 || time.Duration(s.User.Wait) != 24*time.Hour {
 		t.Errorf("%+v, radius %v", s.User, s.UserRadius())
 	}
 	if m, err := s.Compile(); err != nil || m.Schema().User != "who" || m.Unlabelled().Schema().User != "" {
@@ -57,7 +57,7 @@ func TestPeople(t *testing.T) {
 	if s := mustParse(t, people, "user.radius=0.1"); s.UserRadius() != 0.1 {
 		t.Errorf("radius %v, want 0.1", s.UserRadius())
 	}
-	if s := mustParse(t, plain); s.ByUser() || s.UserRadius() != 1 {
+	if s := mustParse(t, plain); s.Privacy.ByUser() || s.UserRadius() != 0 {
 		t.Error("single events have a radius of their own")
 	}
 	both := mustParse(t, people, "silo.count=5", "silo.units=200", "privacy.trust=local") // patients of a hospital

@@ -30,14 +30,12 @@ type Spec struct {
 
 	Model   Model   `json:"model"`
 	Privacy Privacy `json:"privacy"`
-	// Grants is pass where each report has a token of an issuer, who knows the people and gives each of them one, or none,
-	// the default. IssuerKey is the issuer's public key, of this task alone, in base64: ingest keygen issuer prints it.
-	// Planning and simulating need none.
-	Grants    string   `json:"grants,omitempty"`
-	IssuerKey string   `json:"issuer_key,omitempty"`
-	User      *User    `json:"user,omitempty"` // with privacy.unit user
-	Silo      *Silo    `json:"silo,omitempty"` // nil: everybody reports for himself
-	Schedule  Schedule `json:"schedule"`
+	// Planning and simulating need no IssuerKey.
+	Grants    Grants    `json:"grants,omitempty"`
+	IssuerKey IssuerKey `json:"issuer_key,omitempty"`
+	User      *User     `json:"user,omitempty"` // with privacy.unit user
+	Silo      *Silo     `json:"silo,omitempty"` // nil: everybody reports for himself
+	Schedule  Schedule  `json:"schedule"`
 
 	// validation declares the scores that reports carry beside the gradient. nil, which no file can declare,
 	// means none.
@@ -220,7 +218,7 @@ func (s *Spec) SetDefaults() {
 	if o := s.Privacy.Operators; o != nil && *o == (Operators{}) {
 		s.Privacy.Operators = nil // one spelling
 	}
-	if s.Split() && s.Privacy.Seal == "hpke" {
+	if s.Privacy.Trust.HasOperators() && s.Privacy.Seal == "hpke" {
 		or(&s.Privacy.Suite, suiteHybrid)
 	}
 	s.Privacy.Suite = oneSuite(s.Privacy.Suite)

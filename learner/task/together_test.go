@@ -30,7 +30,7 @@ func TestTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := got.Spec; *s.Silo != (Silo{Count: 1, Units: 700, Reports: 1, Least: 700}) || !s.Local() ||
+	if s := got.Spec; *s.Silo != (Silo{Count: 1, Units: 700, Reports: 1, Least: 700}) || s.Privacy.Trust != accounting.Local ||
 		s.Privacy.HonestFraction.Fraction != accounting.One || s.Schedule.Users != 700 ||
 		s.Schedule.Cohort != 0 || s.Schedule.MinimumCohort != 1 || s.Schedule.Deadline.String() != "9s" ||
 		s.Events.Key != "" {
@@ -47,7 +47,7 @@ func TestTogether(t *testing.T) {
 	if err != nil {
 		t.Fatalf("a task of two operators: %v", err)
 	}
-	if !split.Spec.Local() || !slices.Contains(split.LeftOut, "privacy.operators") {
+	if split.Spec.Privacy.Trust != accounting.Local || !slices.Contains(split.LeftOut, "privacy.operators") {
 		t.Errorf("two operators: declared %+v, left out %q", split.Spec.Privacy, split.LeftOut)
 	}
 	bare := strings.Replace(plain, "users: 1000, ", "", 1)

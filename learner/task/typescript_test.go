@@ -75,7 +75,7 @@ func TestRowsInTypeScript(t *testing.T) {
 		if err != nil {
 			t.Fatalf("task %d: %v", i, err)
 		}
-		q := question{Declaration: declaration, Public: hex.EncodeToString(d.spec.PublicFile())}
+		q := question{Declaration: declaration, Public: hex.EncodeToString(d.spec.Features.Public.Data())}
 		schema := d.spec.Schema()
 		for _, r := range d.rows {
 			event := map[string]any{}

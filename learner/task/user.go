@@ -15,13 +15,15 @@ const (
 const maxItems = 1 << 20
 
 // ByUser reports whether all rows of a person that enter a report are protected together.
-func (s *Spec) ByUser() bool { return s.Privacy.Unit == UnitUser }
+func (p Privacy) ByUser() bool { return p.Unit == UnitUser }
 
-// UserRadius returns the norm to which the mean gradient of a person is clipped, as a share of the clip norm of
-// a row: 1 where rows are protected.
+// UserRadius returns the norm to which the mean gradient of a person is clipped, as a share of the clip norm of a row;
+// 0 where rows are protected, which are clipped once.
 func (s *Spec) UserRadius() float64 {
 	switch {
-	case !s.ByUser() || s.User == nil:
+	case !s.Privacy.ByUser():
+		return 0
+	case s.User == nil:
 		return 1
 	case s.User.Radius > 0:
 		return s.User.Radius

@@ -52,7 +52,7 @@ func (s *Spec) Validate() error {
 		func() error { return s.Privacy.validate(s.Silo != nil || s.Schedule.Interactive) },
 		func() error { return s.User.validate(s.Privacy.Unit, s.Schema()) },
 		func() error { return s.Silo.validate(s.Privacy.Trust, s.Schedule) },
-		s.validateGrants,
+		func() error { return s.Grants.validate(s.IssuerKey, s.Silo) },
 		func() error { return s.Schedule.validate(s.conditions()) },
 		func() error { return s.Features.validateBound(s.NormBound) },
 		s.Validation.validate,

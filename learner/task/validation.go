@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -67,7 +68,7 @@ func (s *Spec) Scorecard(features *FeatureMap) (*convex.Scorecard, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &convex.Scorecard{Norm: v.Weight * s.UserRadius() * s.ClipNorm(), High: v.LossBound,
+	out := &convex.Scorecard{Norm: v.Weight * cmp.Or(s.UserRadius(), 1) * s.ClipNorm(), High: v.LossBound,
 		Correctness: features.Classification(), LabelNoise: s.Model.LabelNoise}
 	if out.High == 0 {
 		out.High = defaultLossBound(loss, features)

@@ -31,12 +31,12 @@ func (a *accounts) enter(pinned bool, open uint64) error {
 		return nil
 	}
 	return a.update(nil, func(now time.Time, charges [][]ledger.Charge) error {
-		task, cost := a.agreement.Hash, a.agreement.Cost(1, now)
+		task, cost := a.agreement.Hash, a.agreement.Charge(1, now)
 		i := ledger.Index(charges[0], task)
 		switch {
 		case i < 0 && pinned:
 			a.log.Warn("the ledger does not know this task, though the state folder took part in it: charged again")
-			cost = a.agreement.Cost(a.agreement.Most(), now) // some may have been charged so often
+			cost = a.agreement.Charge(a.agreement.Most(), now) // some may have been charged so often
 			cost.Anonymous, cost.Lost = true, true
 			charges[0] = ledger.Add(charges[0], cost, 1, 1, math.MaxUint64)
 		case i < 0:
@@ -69,7 +69,7 @@ type refusal struct {
 // whole from its first round on.
 func (a *accounts) joining(e *event, r *round, now time.Time) (c ledger.Charge, fresh uint64) {
 	times, rounds := e.record.Participations(r.phase()), uint32(1)
-	c = a.agreement.Cost(times, now)
+	c = a.agreement.Charge(times, now)
 	c.Anonymous = !a.perUser
 	if e.record.Stays(r.phase()) {
 		rounds = e.record.Rounds + 1
@@ -98,7 +98,7 @@ func (a *accounts) charge(events []*event, r *round) (allowed []*event, refused 
 	err = a.update(events, func(now time.Time, charges [][]ledger.Charge) error {
 		allowed, refused = nil, dear
 		everyone, users := charges[0], charges[1:]
-		sum, begun := a.agreement.Cost(1, now), uint64(0)
+		sum, begun := a.agreement.Charge(1, now), uint64(0)
 		verdicts := make(map[float64]error) // of Everyone's account, by epsilon
 		for i, e := range events {
 			c, fresh := a.joining(e, r, now)

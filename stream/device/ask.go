@@ -59,13 +59,13 @@ func (c *Device) PublishBlockFunc(ctx context.Context, key participation.Key, ro
 	e.fits = func(a *consent.Agreement) error { return rowsFit(a, rows) }
 	e.work = func() block.Block {
 		of := work()
-		if spec := c.loop.contract.agreement.Spec; spec.ByUser() {
+		if spec := c.loop.contract.agreement.Spec; spec.Privacy.ByUser() {
 			return block.Join(of[:min(len(of), spec.User.Items)])
 		}
 		return block.Of(of...)
 	}
 	e.callbacks = []func(Outcome){func(o Outcome) {
-		if a := c.loop.contract.agreement; a != nil && a.Spec.ByUser() && o.State != participation.Refused {
+		if a := c.loop.contract.agreement; a != nil && a.Spec.Privacy.ByUser() && o.State != participation.Refused {
 			c.loop.core.book.total.Surplus += uint64(max(0, rows-a.Spec.User.Items))
 		}
 	}}
@@ -75,7 +75,7 @@ func (c *Device) PublishBlockFunc(ctx context.Context, key participation.Key, ro
 // oneRow refuses an event of one row in a task whose reports are about more.
 func oneRow(a *consent.Agreement) error {
 	switch {
-	case a.Spec.ByUser():
+	case a.Spec.Privacy.ByUser():
 		return consent.Refuse("Publish", "one event", "PublishBlock with all events of a person, whom the task protects")
 	case a.Spec.Silo != nil:
 		return consent.Refuse("Publish", "one event",
@@ -88,10 +88,10 @@ func oneRow(a *consent.Agreement) error {
 func rowsFit(a *consent.Agreement, rows int) error {
 	silo, units := a.Spec.Silo != nil, a.Units()
 	switch {
-	case !silo && !a.Spec.ByUser():
+	case !silo && !a.Spec.Privacy.ByUser():
 		return consent.Refuse("PublishBlock", "a block",
 			"Publish with one event: the task protects single events, and declares no silo")
-	case silo && a.Spec.ByUser():
+	case silo && a.Spec.Privacy.ByUser():
 		return consent.Refuse("PublishBlock", "a block", "none: not yet, rows in a block of people are of nobody here")
 	case silo && a.Phases[0].Rounds > 1:
 		return consent.Refuse("PublishBlock", "a block",

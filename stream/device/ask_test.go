@@ -99,7 +99,7 @@ func TestPublishBlockOfASilo(t *testing.T) {
 		var last device.Progress
 		cfg.Policy.MaxEpsilon, cfg.Progress = accounting.MaxEpsilon, func(p device.Progress) { last = p }
 		dev := w.client(cfg)
-		dev.OnAgree(func(a *consent.Agreement) { a.Final, a.Spec.Silo = true, &task.Silo{Count: 2, Units: blockUnits} })
+		device.OnAgree(dev, func(a *consent.Agreement) { a.Final, a.Spec.Silo = true, &task.Silo{Count: 2, Units: blockUnits} })
 		w.play(t.Context(), func(ctx context.Context) {
 			for i := range int32(3) {
 				got, err := dev.PublishBlock(ctx, participation.EventKey(fmt.Sprint("block ", i)), at(4*i, 4*i+1, 4*i+2, 4*i+3)...)
@@ -161,7 +161,7 @@ func TestPublishIsOfTheTasksKind(t *testing.T) {
 			cfg := w.config(participation.NewMemoryStore())
 			cfg.Policy.MaxEpsilon, cfg.Transport = accounting.MaxEpsilon, unwritable{cfg.Transport, t}
 			dev := w.client(cfg)
-			dev.OnAgree(c.agree)
+			device.OnAgree(dev, c.agree)
 			for i := range 2 {
 				if i == 1 {
 					w.open(t.Context(), 1, 1, w.announce(t.Context(), 1))

@@ -57,7 +57,7 @@ func seenOf(t *testing.T, cohort uint64, keyed bool, rows iter.Seq2[task.Row, er
 		watch := &watcher{Transport: c.Transport, begun: time.Now()}
 		c.Transport, c.Rows = watch, true
 		dev := w.client(c)
-		dev.OnMap(func(row task.Row) { time.Sleep(takes(row)) })
+		device.OnMap(dev, func(row task.Row) { time.Sleep(takes(row)) })
 		var group sync.WaitGroup
 		group.Go(func() {
 			_, _ = dev.Run(ctx, func(yield func(task.Row, error) bool) {
@@ -306,7 +306,7 @@ func TestAPauseMakesNoLongTicks(t *testing.T) {
 			stop()
 			group.Wait()
 			must(t, dev.Close())
-			if got := dev.Within(); got != 20*time.Millisecond {
+			if got := device.Within(dev); got != 20*time.Millisecond {
 				t.Errorf("a pause in run %d: a report leaves within %v, want two ticks of 10 ms", at, got)
 			}
 		})

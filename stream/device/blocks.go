@@ -42,7 +42,7 @@ func (c *Settings) checkBlocks(a *consent.Agreement) error {
 	}
 	values, rows := rowValues(a), a.Rows()
 	switch {
-	case a.Spec.ByUser() && a.Spec.User.Wait > 0 && c.Rows && c.streams():
+	case a.Spec.Privacy.ByUser() && a.Spec.User.Wait > 0 && c.Rows && c.streams():
 		return consent.Refuse("user.wait", time.Duration(a.Spec.User.Wait),
 			"0 with silo where rows come over time: not yet, all people of an organisation are known before the first report")
 	case a.Spec.Events.Key != "":

@@ -49,7 +49,7 @@ func newBlocks(t *testing.T, rounds, cohort uint64) *world {
 func (w *world) silo(cfg device.Settings) *device.Device {
 	cfg.Rows, cfg.Policy.MaxEpsilon = true, accounting.MaxEpsilon
 	c := w.client(cfg)
-	c.OnAgree(func(a *consent.Agreement) { a.Final, a.Spec.Silo = true, &task.Silo{Count: 2, Units: blockUnits} })
+	device.OnAgree(c, func(a *consent.Agreement) { a.Final, a.Spec.Silo = true, &task.Silo{Count: 2, Units: blockUnits} })
 	return c
 }
 
@@ -269,7 +269,7 @@ func TestBlocksAreRefused(t *testing.T) {
 				c.config(&cfg)
 			}
 			dev := w.client(cfg)
-			dev.OnAgree(func(a *consent.Agreement) {
+			device.OnAgree(dev, func(a *consent.Agreement) {
 				if a.Spec.Silo = (&task.Silo{Count: 2, Units: blockUnits}); c.agree != nil {
 					c.agree(a)
 				}
@@ -294,7 +294,7 @@ func TestABlockLeavesSoon(t *testing.T) {
 		cfg.Work = func(*consent.Agreement) (func(), error) { return func() { time.Sleep(2 * time.Millisecond) }, nil }
 		dev := w.silo(cfg)
 		_, _ = dev.Run(ctx, files(part{"a", 0, 20}))
-		if got := dev.Within(); got != 20*time.Millisecond {
+		if got := device.Within(dev); got != 20*time.Millisecond {
 			t.Errorf("a report about a block that takes 2ms leaves within %v, want two ticks of 10ms", got)
 		}
 	})

@@ -69,7 +69,7 @@ func TestOneJumpOfTheClock(t *testing.T) {
 					c.Progress = func(p device.Progress) { shown.Store(&p) }
 					c.Policy = consent.Policy{AllowPlaintext: true, MaxTotalEpsilon: 1.5 * w.cost(), Period: period}
 					cl := w.client(c)
-					cl.SetClock(func() time.Time { return time.Now().Round(0).Add(time.Duration(by.Load())) })
+					device.SetClock(cl, func() time.Time { return time.Now().Round(0).Add(time.Duration(by.Load())) })
 					return cl
 				}
 				spent := func() float64 {
@@ -149,7 +149,7 @@ func TestClocksThatAreRight(t *testing.T) {
 				c.Ledger = ledger.NewMemory()
 				cl := w.client(c)
 				began := time.Now()
-				cl.SetClock(func() time.Time {
+				device.SetClock(cl, func() time.Time {
 					if time.Since(began) > time.Hour {
 						return time.Now().Round(0).Add(by) // as a machine whose clock went on while it slept
 					}

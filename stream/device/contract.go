@@ -58,7 +58,7 @@ func (c *Settings) propose(t *wire.Task, hash stream.Hash, pinned *participation
 	if err != nil {
 		return nil, err
 	}
-	if agreement.Spec.OneOperator() {
+	if agreement.Spec.Privacy.OneOperator() {
 		c.Logger.Warn("one operator runs both stages of this task, as it declares: together they read every report. It is for trying "+
 			"out", "task", t.Name)
 	}

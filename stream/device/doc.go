@@ -14,6 +14,7 @@
 //	machine     owns                                            decides
 //	contract    the task that was agreed to, and the pin        whether to take part                  contract.go
 //	rounds      rounds, attempts, Closes and the End            what to read, what a record changes   rounds.go, pairing.go
+//	setback     rounds that the broker lacks or has replaced    whether the broker was put back       setback.go
 //	core        events, the queue, outcomes passed to callers   how many may wait, and for what       core.go, queue.go
 //	rules                                                       what an event may still do            rules.go
 //	admission                                                   which events of the inbox wait        admit.go

@@ -14,13 +14,13 @@ import (
 var MessageID = messageID
 
 // OnMap has the client do something before it maps a row: such as to take its time.
-func (c *Device) OnMap(f func(task.Row)) { c.loop.reports.hooks.onMap = f }
+func OnMap(c *Device, f func(task.Row)) { c.loop.reports.hooks.onMap = f }
 
 // OnAgree has the client make something of its agreement before it acts on it.
-func (c *Device) OnAgree(f func(*consent.Agreement)) { c.loop.contract.adapt = f }
+func OnAgree(c *Device, f func(*consent.Agreement)) { c.loop.contract.adapt = f }
 
 // OnReport shows what each draw is about, and with which parameters.
-func (c *Device) OnReport(f func(stream.Round, block.Block, randomizer.Params)) {
+func OnReport(c *Device, f func(stream.Round, block.Block, randomizer.Params)) {
 	c.loop.reports.hooks.onReport = f
 }
 
@@ -34,7 +34,7 @@ var WorkOf = workOf
 var Measure = measure
 
 // SetClock gives the client another clock than the machine's.
-func (c *Device) SetClock(read func() time.Time) { c.loop.clock.read = read }
+func SetClock(c *Device, read func() time.Time) { c.loop.clock.read = read }
 
 // Within bounds the time from when an event may join until its report leaves.
-func (c *Device) Within() time.Duration { return c.loop.core.beats.within() }
+func Within(c *Device) time.Duration { return c.loop.core.beats.within() }

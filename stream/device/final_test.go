@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/ledger"
 	"github.com/panlearn/panlearn/stream/device/participation"
@@ -56,9 +57,9 @@ func TestFinalReportsAreDrawnOnce(t *testing.T) {
 					cfg := w.config(s)
 					cfg.Policy.MaxEpsilon, cfg.Ledger, cfg.Transport = 60, book, c.broker(cfg.Transport, life)
 					short, stop := context.WithTimeout(ctx, 5*time.Minute)
-					device := w.client(cfg)
-					device.OnAgree(func(a *consent.Agreement) { a.Final = c.final })
-					sum, err := device.Run(short, rows(8, true))
+					dev := w.client(cfg)
+					device.OnAgree(dev, func(a *consent.Agreement) { a.Final = c.final })
+					sum, err := dev.Run(short, rows(8, true))
 					if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 						t.Error(err)
 					}

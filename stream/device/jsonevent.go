@@ -119,7 +119,7 @@ func newParser(a *consent.Agreement) (*parser, error) {
 			return nil, err
 		}
 	}
-	if a.Spec.ByUser() {
+	if a.Spec.Privacy.ByUser() {
 		p.items = a.Spec.User.Items
 	}
 	return p, nil

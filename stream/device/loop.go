@@ -65,6 +65,7 @@ func newLoop(c Settings) *loop {
 	l.accounts.now = l.clock.now
 	l.rounds = &rounds{now: time.Now, log: c.Logger, chance: system, contract: l.contract, poll: c.Poll,
 		known: roundTable{of: make(map[stream.Round]*round)}}
+	l.rounds.back = &setback{rounds: l.rounds}
 	sharer := newSharer()
 	l.core = &core{now: time.Now, log: c.Logger, chance: system,
 		rules: rules{settings: &l.Settings, contract: l.contract, rounds: l.rounds}, uplink: newUplink(&c, chunk, system), clock: &l.clock, sharer: sharer, beats: newBeats(time.Now(), chunk, 2*chunk),

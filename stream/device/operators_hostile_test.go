@@ -59,8 +59,8 @@ func (l *lone) begins() {
 	l.device = l.client(l.config)
 	l.outcome = make(chan device.Outcome, 1)
 	told := l.outcome
-	must(l.t, l.device.Offer(l.ctx, participation.EventKey("a"), func(o device.Outcome) { told <- o }))
-	l.device.Begin()
+	must(l.t, device.Offer(l.ctx, l.device, participation.EventKey("a"), func(o device.Outcome) { told <- o }))
+	device.Begin(l.device)
 	l.waits(time.Second)
 }
 
@@ -361,11 +361,11 @@ func TestLateJoinIsNoHerd(t *testing.T) {
 			var last atomic.Pointer[device.Progress]
 			c.Progress = func(p device.Progress) { last.Store(&p) }
 			dev := w.client(c)
-			dev.SetChance(1)
+			device.SetChance(dev, 1)
 			for i := range 60 {
-				must(t, dev.Offer(t.Context(), participation.EventKey(fmt.Sprint(i)), func(device.Outcome) {}))
+				must(t, device.Offer(t.Context(), dev, participation.EventKey(fmt.Sprint(i)), func(device.Outcome) {}))
 			}
-			dev.Begin()
+			device.Begin(dev)
 			p := w.pair(1, 1, w.announce(t.Context(), 1), func(o *wire.Open, _ *wire.Join) {
 				o.JoinProbability, o.JoinDoublingMs = 1<<28, 5*60*1000
 			})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
@@ -45,7 +46,7 @@ func TestNobodyVouchesForOperators(t *testing.T) {
 				c2.Spec = w.spec
 			}
 			dev := w.client(c2)
-			dev.Begin()
+			device.Begin(dev)
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			_, err := dev.Agreement(ctx)
 			stop()
@@ -71,7 +72,7 @@ func TestPinOfTheStoreIsNotEnough(t *testing.T) {
 		for _, c.Policy = range []consent.Policy{{}, {LearnerKey: consent.Fingerprint(w.learner.Public()), StageKey: pinned.StageKey},
 			pinned} {
 			dev := w.client(c)
-			dev.Begin()
+			device.Begin(dev)
 			_, err := dev.Agreement(t.Context())
 			var refused *consent.RefusedError
 			if both := len(c.Policy.HelperKey) > 0; errors.As(err, &refused) == both {

@@ -26,7 +26,7 @@ import (
 func (w *world) wards(cfg device.Settings) *device.Device {
 	cfg.Rows, cfg.Policy.MaxEpsilon = true, accounting.MaxEpsilon
 	c := w.client(cfg)
-	c.OnAgree(func(a *consent.Agreement) {
+	device.OnAgree(c, func(a *consent.Agreement) {
 		a.Final, a.Spec.Silo = true, &task.Silo{Count: 2, Units: blockUnits}
 		a.Spec.Privacy.Unit, a.Spec.User = task.UnitUser, &task.User{Column: "who", Items: 2}
 	})
@@ -111,7 +111,7 @@ func TestPatientsInEveryRound(t *testing.T) {
 			cfg := w.config(s)
 			cfg.Rows = true
 			c := w.client(cfg)
-			c.OnAgree(func(a *consent.Agreement) {
+			device.OnAgree(c, func(a *consent.Agreement) {
 				a.Spec.Privacy.Unit, a.Spec.User = task.UnitUser, &task.User{Column: "who", Items: 2}
 			})
 			return c
@@ -137,7 +137,7 @@ func TestPatientsInEveryRound(t *testing.T) {
 			for i, text := range []string{"aabcdefghijklmna", "nmlkjihgfedcbaaxy", "abc"} {
 				short, stop := context.WithTimeout(ctx, 24*time.Hour)
 				c := dev(s)
-				c.OnReport(func(r stream.Round, b block.Block, p randomizer.Params) {
+				device.OnReport(c, func(r stream.Round, b block.Block, p randomizer.Params) {
 					if tell(r, b, p); i == 0 {
 						stop() // after its first draw
 					}

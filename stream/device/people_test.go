@@ -21,7 +21,7 @@ import (
 
 // byUser has the client take its task for one that protects people.
 func byUser(c *device.Device, items int, wait time.Duration) {
-	c.OnAgree(func(a *consent.Agreement) {
+	device.OnAgree(c, func(a *consent.Agreement) {
 		a.Spec.Privacy.Unit, a.Spec.User = task.UnitUser, &task.User{Column: "who", Items: items, Wait: task.Duration(wait)}
 	})
 }

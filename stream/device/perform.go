@@ -31,7 +31,7 @@ func (l *loop) perform(ctx context.Context, e effect) (got result) {
 	case enterLedger:
 		l.accounts.agreement, l.records.agreement = e.terms, e.agreement
 		// an event is a person, under the person's key
-		l.accounts.perUser = l.UserKeys || e.agreement.Spec.ByUser() && e.agreement.Spec.Silo == nil
+		l.accounts.perUser = l.UserKeys || e.agreement.Spec.Privacy.ByUser() && e.agreement.Spec.Silo == nil
 		if e.terms != nil {
 			got.err = l.accounts.enter(e.pinned, e.open)
 		}

@@ -253,7 +253,7 @@ func TestPastHalfOfTheLeaseThereIsNoPlace(t *testing.T) {
 				hash := p.w.announce(ctx, 1)
 				p.opens(ctx, 1, hash)
 				p.device = p.w.client(p.config)
-				p.device.SetClock(func() time.Time {
+				device.SetClock(p.device, func() time.Time {
 					slept.Lock()
 					defer slept.Unlock()
 					return time.Now().Round(0).Add(by)

@@ -17,6 +17,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/ledger"
 	"github.com/panlearn/panlearn/stream/device/participation"
@@ -169,12 +170,12 @@ func TestStoppedWhileSolving(t *testing.T) {
 			stopped, stop := context.WithCancel(ctx)
 			cfg := w.config(o.spy)
 			cfg.Rows, cfg.Source, cfg.Ledger, cfg.Policy.MaxEpsilon, cfg.Logger = true, "x", o.book, o.policy, o.log.logger()
-			device := w.client(cfg)
-			device.OnReport(func(stream.Round, block.Block, randomizer.Params) {
+			dev := w.client(cfg)
+			device.OnReport(dev, func(stream.Round, block.Block, randomizer.Params) {
 				stop()
 				time.Sleep(time.Millisecond) // in which the device receives it
 			})
-			sum, err := device.Run(stopped, files(part{"a", 0, 20}))
+			sum, err := dev.Run(stopped, files(part{"a", 0, 20}))
 			if sum.Unused != 1 || sum.Open != 0 {
 				t.Errorf("stopped while it solves: %+v, %v", sum, err)
 			}

@@ -210,7 +210,7 @@ func (p *reports) tooSlow(work, deadline time.Duration) error {
 	if classes := len(p.contract.agreement.Features.Classes()); classes > 2 {
 		field, value = "label.classes", fmt.Sprintf("%d classes of %s", classes, value)
 	}
-	if p.contract.agreement.Spec.ByUser() {
+	if p.contract.agreement.Spec.Privacy.ByUser() {
 		value += fmt.Sprintf(", %d rows of a person", p.contract.agreement.Spec.User.Items)
 	}
 	longest := 2 * mostWork

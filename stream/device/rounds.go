@@ -1,7 +1,6 @@
 package device
 
 import (
-	"errors"
 	"log/slog"
 	"time"
 
@@ -28,7 +27,7 @@ type rounds struct {
 	looked  time.Time    // when a newer round was looked for last
 	learned uint64       // new records, read or received with a wake
 	unsure  bool         // a record may have been written, or lost, without a wake
-	back    setback
+	back    *setback
 }
 
 // over reports whether the task has ended.
@@ -57,7 +56,7 @@ func (r *rounds) readNew(busy func() bool) error {
 				return err
 			}
 		}
-		r.unsure = r.unsure && r.learned == before && r.checkNewest()
+		r.unsure = r.unsure && r.learned == before && r.back.checkNewest()
 	}
 	for _, one := range r.known.sorted() {
 		if busy() {
@@ -75,7 +74,7 @@ func (r *rounds) readNew(busy func() bool) error {
 }
 
 // takeRound takes up a round that is newer than all others. An older one changes nothing. A device takes no part in a
-// round that the learner put under the number of one in which the device took part: see markReplaced.
+// round that the learner put under the number of one in which the device took part: see setback.markReplaced.
 func (r *rounds) takeRound(m *wire.Round, hash stream.Hash) error {
 	number := stream.Round(m.Round)
 	if number < r.known.number() || (number == r.known.number() && hash == r.known.newest.manifest) {
@@ -86,7 +85,7 @@ func (r *rounds) takeRound(m *wire.Round, hash stream.Hash) error {
 		return err
 	}
 	if known != nil && *known != hash {
-		r.markReplaced(number)
+		r.back.markReplaced(number)
 		return nil
 	}
 	if err := r.contract.bound().CheckRound(m, hash, known); err != nil {
@@ -94,7 +93,7 @@ func (r *rounds) takeRound(m *wire.Round, hash stream.Hash) error {
 	}
 	agreement := r.contract.agreement
 	if r.known.newest != nil {
-		if err := agreement.CheckOrder(r.known.newest.message, m); err != nil && !r.isReplaced(r.known.newest) {
+		if err := agreement.CheckOrder(r.known.newest.message, m); err != nil && !r.back.isReplaced(r.known.newest) {
 			return err
 		}
 	}
@@ -113,7 +112,7 @@ func (r *rounds) takeRound(m *wire.Round, hash stream.Hash) error {
 	if old := r.known.newest; old != nil && len(old.bundles) == 0 {
 		delete(r.known.of, old.number)
 	}
-	r.back = setback{}
+	*r.back = setback{rounds: r}
 	r.known.abandonLost()
 	r.known.newest = one
 	r.learned++
@@ -235,7 +234,7 @@ func (r *rounds) hearsRound(number stream.Round) bool {
 func (r *rounds) hearRound(m *wire.Round, hash stream.Hash, spread time.Duration) error {
 	if known := r.known.of[stream.Round(m.Round)]; known != nil {
 		if known.manifest != hash {
-			r.markReplaced(known.number)
+			r.back.markReplaced(known.number)
 		}
 		return nil
 	}
@@ -293,68 +292,4 @@ func (r *rounds) judgeDue(now time.Time, busy func() bool) {
 			}
 		}
 	}
-}
-
-// backAgain is the log line about a broker that shows less than it did, or something else.
-const backAgain = "the learner and the broker were put back to an earlier time (docs/how-to/runbook.md, state folder and broker of different times), or somebody announces a round " +
-	"twice. Users of what is lost stay charged; nobody answers again until a round is announced that is new to this device"
-
-// markReplaced notes that the learner announced another round under a number that this device knows. The device takes
-// no part in that round: its users, or others of the same device, may have taken part in the first. Nobody joins the
-// lost round either, and once the task has gone on with a new round, no record will show who was counted in it.
-func (r *rounds) markReplaced(number stream.Round) {
-	if r.back.older < number {
-		r.back.mark(number, r.now())
-		r.log.Error("another round stands under a number that this device knows: "+backAgain, "round", number)
-		r.do(effect{call: tellProgress})
-	}
-	for _, one := range r.known.of {
-		if one.number >= number && one.closed == nil {
-			one.lost, one.claimed = true, true
-		}
-	}
-}
-
-// isReplaced reads whether the broker has another round, signed by the learner, than the known one under a number.
-// Rounds of an interactive phase are never taken as replaced, because all of them have the same users.
-func (r *rounds) isReplaced(one *round) bool {
-	if one.message == nil || one.place.Interactive() {
-		return false
-	}
-	if got := r.do(effect{call: readRound, number: one.number}); got.found && got.hash != one.manifest {
-		r.markReplaced(one.number)
-		return true
-	}
-	return false
-}
-
-// checkNewest reads, after the connection was lost, whether the newest known round is still on the broker, if none is
-// newer, and reports whether it has to be read again. A read that finds nothing decides nothing: a replica that lags
-// may have answered. So nobody joins while the round is missing. Only when it has been missing for longer than a
-// replica lags does the device log that and wait for a newer one.
-func (r *rounds) checkNewest() (again bool) {
-	one := r.known.newest
-	if one == nil || one.lost {
-		return false
-	}
-	switch got := r.do(effect{call: checkRound, number: one.number}); {
-	case errors.Is(got.err, stream.ErrNotFound) && r.back.older < one.number:
-		if now := r.now(); one.missing.IsZero() {
-			one.missing = now
-			return true
-		} else if now.Sub(one.missing) <= lag {
-			return true
-		}
-		one.missing = time.Time{}
-		r.back.mark(one.number, r.now())
-		one.claimed = true // an event that joined it now would be charged for nothing
-		r.log.Error("the broker no longer shows the newest round that this device knows: "+backAgain, "round", one.number)
-		r.do(effect{call: tellProgress})
-	case got.err == nil:
-		one.missing = time.Time{}
-		if got.found && got.hash != one.manifest {
-			r.markReplaced(one.number)
-		}
-	}
-	return !one.missing.IsZero()
 }

@@ -3,7 +3,6 @@ package device
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/panlearn/panlearn/stream"
 )
@@ -62,16 +61,11 @@ func (t *roundTable) abandonLost() {
 	}
 }
 
-// A setback notes that the broker was put back to an earlier time.
-type setback struct {
-	older stream.Round // newest known round that the broker lacks, or has replaced by another; 0: none
-	since time.Time    // when that was first seen
-}
-
-// mark notes up to which round the broker is older.
-func (s *setback) mark(number stream.Round, now time.Time) {
-	if s.older == 0 {
-		s.since = now
+// lose notes that the broker has lost the open rounds from a number on: nobody joins them.
+func (t *roundTable) lose(from stream.Round) {
+	for _, one := range t.of {
+		if one.number >= from && one.closed == nil {
+			one.lost, one.claimed = true, true
+		}
 	}
-	s.older = number
 }

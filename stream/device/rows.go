@@ -28,7 +28,7 @@ func (c *Settings) source(a *consent.Agreement) string {
 	if a.Whole() {
 		return "all rows of a silo"
 	}
-	if spec.ByUser() && c.Rows {
+	if spec.Privacy.ByUser() && c.Rows {
 		return "people of " + spec.User.Column
 	}
 	if key := spec.Events.Key; c.Rows && key != "" {

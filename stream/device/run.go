@@ -105,7 +105,7 @@ wait:
 	if n := t.summary().LeftOver; n > 0 {
 		why, block := "rows at the ends of files are too few for a block, and were not sent: as long as the task goes on, a later run takes them with those that are added", "rows_of_a_block"
 		switch a := c.loop.contract.agreement; {
-		case a.Spec.ByUser():
+		case a.Spec.Privacy.ByUser():
 			why, block = "these rows are of people who fill no block, or came after this silo first took part: they are in no report of this task", "people_of_a_block"
 		case a.Whole():
 			why = "there are more rows than this silo first took part with, or than a report of the task can be about: the last ones are in none"
@@ -126,7 +126,7 @@ func (c *Device) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 	}
 	names := naming{keys: agreement.Spec.Events.Key != "", source: c.loop.Source, live: c.loop.Source == "",
 		stream: c.loop.streams()}
-	if (names.keys || agreement.Spec.ByUser() || agreement.Spec.Silo != nil) && !c.loop.Rows {
+	if (names.keys || agreement.Spec.Privacy.ByUser() || agreement.Spec.Silo != nil) && !c.loop.Rows {
 		return errRows
 	}
 	if names.live {
@@ -135,13 +135,13 @@ func (c *Device) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 	m := mapper{loop: c.loop, tally: t, names: names, decoy: agreement.Features.Decoy()}
 	events := m.events(rows)
 	switch {
-	case agreement.Spec.Silo != nil && agreement.Spec.ByUser():
+	case agreement.Spec.Silo != nil && agreement.Spec.Privacy.ByUser():
 		events = m.patients(c.ctx, rows)
 	case agreement.Whole():
 		events = m.whole(c.ctx, rows)
 	case agreement.Spec.Silo != nil:
 		events = m.blocks(c.ctx, rows)
-	case agreement.Spec.ByUser():
+	case agreement.Spec.Privacy.ByUser():
 		events = m.persons(c.ctx, rows)
 	}
 	for e := range task.Shuffled(events, c.loop.Shuffle, ordering(c.loop.contract.order)) {

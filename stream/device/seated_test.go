@@ -30,14 +30,14 @@ func TestSlowDevicesDrawBeforeTheyAsk(t *testing.T) {
 		hash := p.w.announce(ctx, 1)
 		p.opens(ctx, 1, hash)
 		p.device = p.w.client(p.config)
-		p.device.OnReport(func(stream.Round, block.Block, randomizer.Params) { drawn = append(drawn, time.Now()) })
+		device.OnReport(p.device, func(stream.Round, block.Block, randomizer.Params) { drawn = append(drawn, time.Now()) })
 		go func() {
 			o, _ := p.device.Publish(ctx, participation.EventKey("a"), example(1))
 			p.outcome <- o
 		}()
 		time.Sleep(time.Minute)
 		asks := p.requests()
-		if tick := p.device.Within() / 2; tick < placesFor/4 {
+		if tick := device.Within(p.device) / 2; tick < placesFor/4 {
 			t.Fatalf("a tick of %v: want one that is long", tick)
 		}
 		if len(asks) != 1 || len(drawn) != 1 || !drawn[0].Before(asks[0].at) {
@@ -69,7 +69,7 @@ func TestADrawWaitsForItsPlace(t *testing.T) {
 		hash := p.w.announce(ctx, 1)
 		p.opens(ctx, 1, hash)
 		p.device = p.w.client(p.config)
-		p.device.OnReport(func(stream.Round, block.Block, randomizer.Params) { drawn++ })
+		device.OnReport(p.device, func(stream.Round, block.Block, randomizer.Params) { drawn++ })
 		go func() {
 			o, _ := p.device.Publish(ctx, participation.EventKey("a"), example(1))
 			p.outcome <- o

@@ -29,7 +29,8 @@ func newParcel(t testing.TB, dim, users int) *parcel {
 	s := &parcel{sharer: newSharer(), params: randomizer.Params{Dim: dim, ClipNorm: 1, Levels: 31, FloorTrials: 100,
 		Coin: randomizer.Fair}}
 	plan := &wire.Plan{Trust: wire.Trust_TRUST_SPLIT, Phases: []*wire.Phase{{Mechanism: manifest.Mechanism(s.params, uint32(users))}}}
-	s.contract = &contract{agreement: &consent.Agreement{Task: &wire.Task{Plan: plan, Suite: suiteOfTwo},
+	announced := consent.Announcement{Task: &wire.Task{Plan: plan, Suite: suiteOfTwo}}
+	s.contract = &contract{agreement: &consent.Agreement{Announcement: announced,
 		Phases: []consent.Phase{{Params: s.params}}}}
 	leader, err := seal.NewRoundKey(suiteOfTwo)
 	if err != nil {

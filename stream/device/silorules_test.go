@@ -55,7 +55,7 @@ func TestContentOfASiloShowsNowhere(t *testing.T) {
 				watch := &watcher{Transport: c.Transport, begun: time.Now()}
 				c.Transport, c.Rows = watch, true
 				dev := w.client(c)
-				dev.OnMap(func(row task.Row) {
+				device.OnMap(dev, func(row task.Row) {
 					if row.Value[0] == 1 && row.Label != "maybe" {
 						time.Sleep(3 * time.Millisecond)
 					}

@@ -23,7 +23,7 @@ type Standing struct {
 func (l *loop) standing() Standing {
 	s := Standing{Agreed: l.contract.agreement != nil, Waiting: l.core.queue.holds()}
 	if a := l.contract.agreement; a != nil {
-		s.Silo, s.Whole, s.People = a.Spec.Silo != nil, a.Whole(), a.Spec.ByUser()
+		s.Silo, s.Whole, s.People = a.Spec.Silo != nil, a.Whole(), a.Spec.Privacy.ByUser()
 	}
 	if s.Silo && l.reports.maker != nil {
 		s.Leaves = l.core.beats.within()

@@ -210,8 +210,8 @@ func (c *Device) offer(ctx context.Context, key participation.Key, g *given) (*s
 			return b
 		}}
 		e.callbacks = []func(Outcome){func(o Outcome) {
-			if user := c.loop.contract.agreement.Spec.User; c.loop.contract.agreement.Spec.ByUser() && o.State != participation.Refused {
-				c.loop.core.book.total.Surplus += uint64(max(0, g.events-user.Items))
+			if spec := c.loop.contract.agreement.Spec; spec.Privacy.ByUser() && o.State != participation.Refused {
+				c.loop.core.book.total.Surplus += uint64(max(0, g.events-spec.User.Items))
 			}
 			s.outcome = o
 			c.desk.end(key)

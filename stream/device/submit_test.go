@@ -184,7 +184,7 @@ func TestSubmitRefusesKeysAndPrograms(t *testing.T) {
 		c := other.config(participation.NewMemoryStore())
 		c.Source, c.Submits = "", true
 		silo := other.client(c)
-		silo.OnAgree(func(a *consent.Agreement) { a.Spec.Silo = &task.Silo{Count: 10, Units: 1} })
+		device.OnAgree(silo, func(a *consent.Agreement) { a.Spec.Silo = &task.Silo{Count: 10, Units: 1} })
 		_, err := silo.Submit(ctx, "anna", device.EventOf(good))
 		refusal(t, "a silo's task", err, "silo")
 		_ = silo.Close()

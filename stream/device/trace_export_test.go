@@ -18,7 +18,7 @@ type Names func(participation.Key) string
 
 // OnEffect shows each effect of the machines, and its result, in one line without payloads or lots. Effects that only
 // show the device's state to others are left out. broken is called for effects that come too early.
-func (c *Device) OnEffect(names Names, show, broken func(string)) {
+func OnEffect(c *Device, names Names, show, broken func(string)) {
 	order := order{make(map[participation.Key]stream.Round), make(map[participation.Key]sent)}
 	c.loop.onEffect = func(e effect, got result) {
 		for _, key := range order.early(e, got) {
@@ -73,7 +73,7 @@ func (o order) early(e effect, got result) (early []participation.Key) {
 }
 
 // SetChance has the loop draw its lots and waits from a seed.
-func (c *Device) SetChance(seed byte) {
+func SetChance(c *Device, seed byte) {
 	lots := chance(rand.NewChaCha8([32]byte{seed}).Read)
 	l := c.loop
 	l.rounds.chance, l.core.chance, l.core.queue.chance, l.core.queue.seats.chance = lots, lots, lots, lots
@@ -81,7 +81,7 @@ func (c *Device) SetChance(seed byte) {
 }
 
 // SetFresh has sharings draw the same bytes again and again, as two copies of one machine do.
-func (c *Device) SetFresh(b byte) {
+func SetFresh(c *Device, b byte) {
 	c.loop.courier.sharer.fresh = func(out []byte) (int, error) {
 		for i := range out {
 			out[i] = b
@@ -91,10 +91,10 @@ func (c *Device) SetFresh(b byte) {
 }
 
 // Begin has the loop begin before anything else is asked of the device.
-func (c *Device) Begin() { c.run() }
+func Begin(c *Device) { c.run() }
 
 // Offer hands over an event, and has told called, by the loop, with what became of it.
-func (c *Device) Offer(ctx context.Context, key participation.Key, told func(Outcome)) error {
+func Offer(ctx context.Context, c *Device, key participation.Key, told func(Outcome)) error {
 	return c.loop.inbox.put(ctx, &event{record: participation.Record{Key: key}, rows: 1, callbacks: []func(Outcome){told},
 		work: func() block.Block {
 			return block.Of(convex.Example{Index: []int32{1}, Value: []float64{0.5}, Label: 1})

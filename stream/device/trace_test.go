@@ -98,9 +98,9 @@ func (s *scene) begins() {
 	s.does("a device begins", time.Second, func() {
 		s.lives++
 		s.device = s.client(s.config)
-		s.device.SetChance(s.lives)
-		s.device.SetClock(func() time.Time { return time.Now().Round(0).Add(time.Duration(s.ahead.Load())) })
-		s.device.OnEffect(func(k participation.Key) string {
+		device.SetChance(s.device, s.lives)
+		device.SetClock(s.device, func() time.Time { return time.Now().Round(0).Add(time.Duration(s.ahead.Load())) })
+		device.OnEffect(s.device, func(k participation.Key) string {
 			for name := 'a'; name <= 'z'; name++ {
 				if participation.EventKey(string(name)) == k {
 					return string(name)
@@ -108,7 +108,7 @@ func (s *scene) begins() {
 			}
 			return "block" // of all rows
 		}, s.say, func(early string) { s.t.Error(early) })
-		s.device.Begin()
+		device.Begin(s.device)
 	})
 }
 
@@ -122,7 +122,8 @@ func (s *scene) offers(names string) {
 	s.does("events are submitted: "+names, time.Second, func() {
 		for _, name := range names {
 			name := string(name)
-			must(s.t, s.device.Offer(s.ctx, participation.EventKey(name), func(o device.Outcome) { s.say(o.Tell(name)) }))
+			must(s.t, device.Offer(s.ctx, s.device, participation.EventKey(name),
+				func(o device.Outcome) { s.say(o.Tell(name)) }))
 		}
 	})
 }

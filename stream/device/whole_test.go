@@ -121,7 +121,7 @@ func (o *organisation) run(ctx context.Context, source string, parts ...part) (d
 	cfg.Rows, cfg.Source, cfg.Ledger, cfg.Policy.MaxEpsilon, cfg.Logger = true, source, o.book, o.policy, o.log.logger()
 	cfg.Policy.MaxSiloEpsilon = o.whole
 	dev := o.w.client(cfg)
-	dev.OnReport(func(r stream.Round, b block.Block, p randomizer.Params) {
+	device.OnReport(dev, func(r stream.Round, b block.Block, p randomizer.Params) {
 		d := drawn{params: p}
 		for _, x := range b.Rows {
 			if len(x.Index) == 0 {

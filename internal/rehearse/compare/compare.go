@@ -92,7 +92,7 @@ func (c *comparison) Run(ctx context.Context) (Table, error) {
 
 // items returns the rows of a unit.
 func (c *comparison) items() int {
-	if c.base.ByUser() {
+	if c.base.Privacy.ByUser() {
 		return c.base.User.Items
 	}
 	return 1

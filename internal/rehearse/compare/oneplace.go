@@ -14,7 +14,7 @@ import (
 // unitsOf returns the word for the units that a task protects, where all rows are in one place.
 func unitsOf(base *task.Spec) wording.Noun {
 	kind := wording.Kind{Protects: "event"}
-	if base.ByUser() {
+	if base.Privacy.ByUser() {
 		kind.Protects = "user"
 	}
 	if base.Silo != nil {

@@ -69,7 +69,7 @@ func TestOnePlace(t *testing.T) {
 				}
 			}
 			for _, name := range []string{private.NoisySGD, private.ReSQue, private.ReSQueSCO} {
-				if c, known := seen[name]; known == spec.ByUser() || known && c.Proved == nil && c.Refused == "" {
+				if c, known := seen[name]; known == spec.Privacy.ByUser() || known && c.Proved == nil && c.Refused == "" {
 					t.Errorf("%s: %+v", name, c)
 				}
 			}

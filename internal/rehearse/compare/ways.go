@@ -44,7 +44,7 @@ func ways(base *task.Spec) (out []way) {
 			}
 			w.set(base.Schedule.Interactive != many, fmt.Sprintf("schedule.interactive=%t", many))
 			out = append(out, w)
-			if trust == base.Privacy.Trust.String() && base.ByUser() {
+			if trust == base.Privacy.Trust.String() && base.Privacy.ByUser() {
 				w.events, w.sets = true, slices.Clone(w.sets)
 				out = append(out, w)
 			}
@@ -61,7 +61,7 @@ func (w *way) set(differs bool, set string) {
 
 // gather changes the way to one holder of all units.
 func (w *way) gather(base *task.Spec) {
-	w.set(!base.Local(), "privacy.trust="+accounting.Local.String())
+	w.set(base.Privacy.Trust != accounting.Local, "privacy.trust="+accounting.Local.String())
 	if base.Silo == nil {
 		w.sets = append(w.sets, fmt.Sprintf("silo={count: 1, units: %d}", base.Schedule.Users))
 		return
@@ -215,7 +215,7 @@ func (r *reasons) told(base *task.Spec) (out []string) {
 		out = append(out,
 			"organisations that hold many rows each: a section silo (count, units) says how many there are, and of how many rows")
 	}
-	if !base.ByUser() {
+	if !base.Privacy.ByUser() {
 		out = append(out,
 			"all rows of a person protected together: privacy.unit user, and a section user (column, items) that says whose a row is")
 	}

@@ -64,7 +64,7 @@ func New(c Config) (*comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	if spec.Silo != nil || spec.ByUser() {
+	if spec.Silo != nil || spec.Privacy.ByUser() {
 		return nil, errors.New("not yet for silos and people: settings are compared on rows that report for themselves; " +
 			"learner simulate --set KEY=VALUE --seeds K shows one setting on public data")
 	}

@@ -81,7 +81,7 @@ func foundFor(job run.Job, phase int, params randomizer.Params, within uint64) (
 		of.Prox = &report.Prox{Weight: x.Weight, StepSize: x.StepSize, Steps: int(x.Steps), Set: set}
 	}
 	s := scene{of: of, params: params, frame: wideFrame(of), items: 1, within: within, bound: job.Features.Bound()}
-	if job.Spec.ByUser() && job.Spec.User != nil {
+	if job.Spec.Privacy.ByUser() && job.Spec.User != nil {
 		s.items = job.Spec.User.Items
 	}
 	pole, err := s.search("pole", featuresOf(of, 1))

@@ -211,7 +211,8 @@ func Open(d Data, spec *task.Spec) (*Rows, error) {
 		return nil, err
 	}
 	r, err := source.OpenFitting(d.Path, features)
-	return &Rows{Reader: r, data: d, held: block.Holdout{Every: d.Holdout, Task: spec.Name, People: spec.ByUser()}}, err
+	held := block.Holdout{Every: d.Holdout, Task: spec.Name, People: spec.Privacy.ByUser()}
+	return &Rows{Reader: r, data: d, held: held}, err
 }
 
 // All yields the rows under places of their own, in order, as if they were one file: which are held out leaves no gap.

@@ -82,7 +82,7 @@ func (c Config) reserve(ctx context.Context, store state.Store, identity *seal.I
 		return state.Checkpoint{}, err
 	}
 	task := &wire.Task{Version: stream.Version, Name: c.Spec.Name, Declaration: declaration, Plan: c.Once.Plan,
-		Public:     c.Spec.PublicFile(),
+		Public:     c.Spec.Features.Public.Data(),
 		Suite:      wire.Suite_SUITE_NONE,
 		LearnerKey: identity.Public(), StageKey: identity.Public(), Life: make([]byte, stream.LifeSize)}
 	if _, err := rand.Read(task.Life); err != nil {

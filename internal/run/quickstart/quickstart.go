@@ -148,7 +148,7 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 			return report, err
 		}
 	}
-	if c.Job.Spec.HasGrants() {
+	if c.Job.Spec.Grants.Needed() {
 		name, err := stream.ParseTask(c.Job.Spec.Name)
 		if err != nil {
 			return report, err
@@ -157,7 +157,7 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 		if err != nil {
 			return report, err
 		}
-		c.Job.Spec.IssuerKey = task.IssuerKeyText(key)
+		c.Job.Spec.IssuerKey = task.IssuerKey(task.IssuerKeyText(key))
 	}
 	if all.Body, err = c.Job.Wire(); err != nil {
 		return report, err

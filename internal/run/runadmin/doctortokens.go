@@ -13,7 +13,7 @@ import (
 // tokens checks, in a task with tokens, whether the stream of counted tokens exists, and whether it has the lists of
 // the newest batch: without them the stage opens nothing. If these credentials may not see that, it reports nothing.
 func (v *visit) tokens(ctx context.Context, conn *natsjs.Conn, announced *wire.Task) {
-	hasGrants := v.Spec != nil && v.Spec.HasGrants() || announced != nil && len(announced.IssuerKey) > 0
+	hasGrants := v.Spec != nil && v.Spec.Grants.Needed() || announced != nil && len(announced.IssuerKey) > 0
 	if !hasGrants {
 		return
 	}

@@ -60,7 +60,7 @@ func (c Config) each(ctx context.Context, list many.List, ended func(TaskSummary
 			one.Task, one.Spec, one.Logger = e.Name, e.Spec, c.Logger.With("task", e.Name)
 			one.shared, one.seat, one.Metrics, one.Watch, one.Grants = conn, seat, nil, new(Watch), nil
 			one.Data = strings.ReplaceAll(c.Data, Placeholder, string(e.Name))
-			if asks, is := ofGrants.(grants.Gateway); is && e.Spec.HasGrants() {
+			if asks, is := ofGrants.(grants.Gateway); is && e.Spec.Grants.Needed() {
 				asks.URL = strings.ReplaceAll(asks.URL, Placeholder, string(e.Name))
 				one.Grants = asks
 			}

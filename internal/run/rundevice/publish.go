@@ -119,7 +119,7 @@ func (c Config) expect(ctx context.Context, devices *device.Device) error {
 	if err != nil {
 		return err
 	}
-	if s := agreement.Spec; agreement.HasGrants() && s.Events.Key == "" && !s.ByUser() {
+	if s := agreement.Spec; agreement.HasGrants() && s.Events.Key == "" && !s.Privacy.ByUser() {
 		return consent.Refuse("grants", "pass", "events.key or user.column, which names the person of a row: the issuer gives "+
 			"each person one token")
 	}
@@ -152,7 +152,7 @@ func (c Config) count(ctx context.Context, declared *task.Spec) (n uint64, err e
 		if err != nil && !errors.As(err, &invalid) {
 			return 0, err
 		}
-		if declared.ByUser() {
+		if declared.Privacy.ByUser() {
 			if row.User == "" || people[row.User] {
 				continue
 			}
@@ -348,7 +348,7 @@ func Check(ctx context.Context, c Config) (*inspection.Report, error) {
 
 // open opens the data in the format of c.Format or else of the declaration.
 func (c Config) open(declared *task.Spec) (*source.Reader, error) {
-	if c.Live && declared.Events.Key == "" && !declared.ByUser() {
+	if c.Live && declared.Events.Key == "" && !declared.Privacy.ByUser() {
 		return nil, ErrNoKey
 	}
 	if c.StateDir == "" && declared.Silo != nil {

@@ -78,7 +78,7 @@ func RunMany(ctx context.Context, c Config, list many.List) error {
 		return err
 	}
 	desks := &many.Router{Absent: "no issuer of this task serves here"}
-	fleet := many.New(many.Config{List: many.Only(list, func(e many.Entry) bool { return e.Spec.HasGrants() }),
+	fleet := many.New(many.Config{List: many.Only(list, func(e many.Entry) bool { return e.Spec.Grants.Needed() }),
 		Logger:   c.Logger,
 		Starting: "It reads its key and the list of people.",
 		Run: func(ctx context.Context, e many.Entry, seat *many.Seat) error {
@@ -131,13 +131,13 @@ func (c Config) open(registry *prometheus.Registry) (*issuer.Handler, *issuer.Li
 		return nil, nil, err
 	}
 	switch {
-	case !c.Spec.HasGrants():
+	case !c.Spec.Grants.Needed():
 		return nil, nil, fmt.Errorf("%w: the task %s asks for no grants: want grants: pass", ErrKey, c.Spec.Name)
 	case string(key.Task) != c.Spec.Name:
 		return nil, nil, fmt.Errorf("%w: %s is of the task %s, and the task file is of %s: an issuer is blind to what it signs, so that "+
 			"a person with entitlements in two tasks of one key could report twice in one", ErrKey, c.KeyFile, key.Task,
 			c.Spec.Name)
-	case string(c.Spec.Issuer()) != string(key.Signer.Public()):
+	case string(c.Spec.IssuerKey.Bytes()) != string(key.Signer.Public()):
 		return nil, nil, fmt.Errorf("%w: the task file declares another as issuer_key", ErrKey)
 	}
 	list, err := issuer.OpenList(c.State, c.KeyFile, key)

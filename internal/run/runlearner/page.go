@@ -91,7 +91,7 @@ func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, ex
 		devices = "over HTTP, through a relay in this process"
 	}
 	assuming := kind.Assuming(trust.String(), honest)
-	if spec.OneOperator() {
+	if spec.Privacy.OneOperator() {
 		assuming += wording.OneOperator
 	}
 	board := dashboard.New(dashboard.Config{

@@ -49,7 +49,7 @@ func (v View) adversaries(spent float64) (Adversaries, error) {
 		return Adversaries{}, fmt.Errorf("stored %w", err)
 	}
 	kind := wording.Of(p)
-	out := Adversaries{OneOperator: v.Spec != nil && v.Spec.OneOperator(), Kind: kind, Unit: kind.Protected(), Trust: trust.String(), HonestFraction: honest,
+	out := Adversaries{OneOperator: v.Spec != nil && v.Spec.Privacy.OneOperator(), Kind: kind, Unit: kind.Protected(), Trust: trust.String(), HonestFraction: honest,
 		NoiseKnown: v.noiseKnown, EpsilonLearner: spent}
 	switch {
 	case trust.HasIntruder():

@@ -41,7 +41,7 @@ func withPublic(t *testing.T) *task.Spec {
 func TestPublicModelTravels(t *testing.T) {
 	spec := withPublic(t)
 	_, view := ended(t, spec)
-	if !bytes.Equal(view.Task.Public, spec.PublicFile()) || len(view.Task.Public) == 0 {
+	if !bytes.Equal(view.Task.Public, spec.Features.Public.Data()) || len(view.Task.Public) == 0 {
 		t.Fatalf("the stored task has a public model of %d bytes", len(view.Task.Public))
 	}
 	s, err := view.Snapshot()

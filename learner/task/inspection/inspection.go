@@ -122,7 +122,7 @@ func Of(path string, spec *task.Spec) (*Report, error) {
 // adviceOf returns advice on rows in an order.
 func adviceOf(spec *task.Spec) string {
 	switch {
-	case spec.Adaptive():
+	case spec.Schedule.Adaptive():
 		return "the model follows the order: if it is that of time, leave it. If it is another, mix the rows: ingest publish --shuffle N"
 	case spec.Silo == nil:
 		return "a round would see labels that are not those of the whole. Mix them: ingest publish --shuffle N"

@@ -24,7 +24,7 @@ type csvRows struct {
 
 // newCSV reads the header, where the data have one. Its errors do not show the header: if the data have none, the first
 // line is an event.
-func newCSV(l *lines, schema task.Schema) (*csvRows, error) {
+func newCSV(l *lines, schema task.Schema) (rows, error) {
 	f := &csvRows{lines: l, separator: schema.Events.Separator[0]}
 	names := schema.Events.Columns
 	if schema.Events.Header {

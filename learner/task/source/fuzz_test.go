@@ -104,7 +104,7 @@ func FuzzIDX(f *testing.F) {
 		if err != nil {
 			return
 		}
-		readRows(t, m)(newIDX(images, labels, 4))
+		readRows(t, m)(newIDX(images, labels, task.Schema{Dimension: 4}))
 	})
 }
 

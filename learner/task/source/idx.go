@@ -18,7 +18,8 @@ type idx struct {
 	value          []float64
 }
 
-func newIDX(images, labels io.Reader, dimension int) (*idx, error) {
+func newIDX(images, labels io.Reader, schema task.Schema) (rows, error) {
+	dimension := schema.Dimension
 	var head [4]uint32
 	if err := binary.Read(images, binary.BigEndian, &head); err != nil {
 		return nil, fmt.Errorf("images: header: %w", err)

@@ -11,14 +11,16 @@ type jsonRows struct {
 	object *object.Reader
 }
 
-func newJSONL(l *lines, schema task.Schema) *jsonRows {
+func newJSONL(l *lines, schema task.Schema) (rows, error) {
 	for _, c := range namingColumns(schema) {
 		l.named = append(l.named, naming{&object.Member{Name: c.name, Numbers: true, Most: task.MaxKey}, c.set})
 	}
-	return &jsonRows{lines: l, object: object.NewReader(schema)}
+	return &jsonRows{lines: l, object: object.NewReader(schema)}, nil
 }
 
 func (f *jsonRows) close() error { return nil }
+
+func (f *jsonRows) unknown() []string { return f.object.Unknown() }
 
 func (f *jsonRows) next(row *task.Row) error {
 	line, err := f.lines.row(row)

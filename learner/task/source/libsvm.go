@@ -19,6 +19,10 @@ type libsvm struct {
 	unlabelled bool
 }
 
+func newLIBSVM(l *lines, schema task.Schema) (rows, error) {
+	return &libsvm{lines: l, dimension: schema.Dimension, unlabelled: schema.Unlabelled}, nil
+}
+
 // startsWithLabel reports whether the first field of a line is no feature.
 func startsWithLabel(line []byte) bool {
 	for field := range bytes.FieldsSeq(line) {

@@ -65,14 +65,15 @@ type opened struct {
 
 // expand finds the files of a path.
 func expand(path string, schema task.Schema) ([]input, error) {
-	format := schema.Events.Format
+	apart := readers[schema.Events.Format].apart
 	if path == "-" {
-		if format == task.IDX && !schema.Unlabelled {
-			return nil, &SchemaError{Path: path, Err: errors.New("idx with labels is two files, images,labels, and no stream")}
+		if apart && !schema.Unlabelled {
+			return nil, &SchemaError{Path: path,
+				Err: fmt.Errorf("%s with labels is two files, images,labels, and no stream", schema.Events.Format)}
 		}
 		return []input{{path: path}}, nil
 	}
-	if images, labels, ok := strings.Cut(path, ","); ok && format == task.IDX {
+	if images, labels, ok := strings.Cut(path, ","); ok && apart {
 		return []input{{path: images, labels: labels}}, nil
 	}
 	if _, err := os.Stat(path); err == nil || !strings.ContainsAny(path, "*?[") {
@@ -91,7 +92,7 @@ func expand(path string, schema task.Schema) ([]input, error) {
 	}
 	var out []input
 	for _, name := range names {
-		if format == task.IDX && strings.Contains(filepath.Base(name), "labels") {
+		if apart && strings.Contains(filepath.Base(name), "labels") {
 			continue // it comes with its images
 		}
 		labels, err := labelsOf(name, schema)
@@ -152,13 +153,14 @@ func Files(path string, spec *task.Spec) (bool, error) {
 // labelsOf names the file of labels that belongs to a file of images: train-images-idx3-ubyte to
 // train-labels-idx1-ubyte.
 func labelsOf(path string, schema task.Schema) (string, error) {
-	if schema.Events.Format != task.IDX || schema.Unlabelled {
+	if !readers[schema.Events.Format].apart || schema.Unlabelled {
 		return "", nil
 	}
 	folder, name := filepath.Split(path)
 	if !strings.Contains(name, "images") {
 		return "", &SchemaError{Path: path,
-			Err: errors.New("for idx, name two files, images,labels, or a file with \"images\" in its name")}
+			Err: fmt.Errorf("for %s, name two files, images,labels, or a file with \"images\" in its name",
+				schema.Events.Format)}
 	}
 	name = strings.Replace(name, "images", "labels", 1)
 	return folder + strings.Replace(name, "idx3", "idx1", 1), nil
@@ -186,18 +188,16 @@ func (i input) open(schema task.Schema) (*opened, error) {
 		return s, nil
 	}
 	rows, err := func() (rows, error) {
-		if schema.Events.Format == task.Parquet {
-			return matching(i.path)(newParquet(in, schema))
+		f := readers[schema.Events.Format]
+		if f.whole {
+			return matching(i.path)(f.read(in, nil, schema))
 		}
 		events, err := stream(in)
 		if err != nil {
 			return nil, err
 		}
-		if schema.Events.Format != task.IDX {
-			return matching(i.path)(newRows(events, schema))
-		}
-		if schema.Unlabelled {
-			return matching(i.path)(newIDX(events, nil, schema.Dimension))
+		if !f.apart || schema.Unlabelled {
+			return matching(i.path)(f.read(events, nil, schema))
 		}
 		marks, err := openFile(i.labels)
 		if err != nil {
@@ -208,7 +208,7 @@ func (i input) open(schema task.Schema) (*opened, error) {
 		if err != nil {
 			return nil, err
 		}
-		return matching(i.path)(newIDX(events, labels, schema.Dimension))
+		return matching(i.path)(f.read(events, labels, schema))
 	}()
 	if err != nil {
 		return nil, errors.Join(err, closeAll())

@@ -29,6 +29,32 @@ type rows interface {
 	close() error
 }
 
+// A formatReader is a row of the table of readers.
+type formatReader struct {
+	// read begins to read rows of a stream that is decompressed; of labels, if they are apart and wanted.
+	read  func(events, labels io.Reader, schema task.Schema) (rows, error)
+	apart bool // labels are in a file of their own
+	whole bool // read gets the file itself, which is no stream
+}
+
+// readers is the table of readers: one for each format of task.Formats.
+var readers = map[task.Format]formatReader{
+	task.LIBSVM: {read: lined(newLIBSVM)},
+	task.CSV:    {read: lined(newCSV)},
+	task.JSONL:  {read: lined(newJSONL)},
+	task.IDX:    {read: newIDX, apart: true},
+	task.Parquet: {whole: true, read: func(file, _ io.Reader, schema task.Schema) (rows, error) {
+		return newParquet(file, schema)
+	}},
+}
+
+// lined returns the reader of a format whose rows are lines.
+func lined(read func(*lines, task.Schema) (rows, error)) func(events, _ io.Reader, schema task.Schema) (rows, error) {
+	return func(events, _ io.Reader, schema task.Schema) (rows, error) {
+		return read(newLines(events, schema), schema)
+	}
+}
+
 // A SchemaError means that data do not match the task. None of the data may be sent.
 type SchemaError struct {
 	Path string // as given to Open
@@ -46,7 +72,7 @@ func (e *SchemaError) Unwrap() error { return e.Err }
 // New reads from r as Open does from a file. It is for formats of one stream, which idx and parquet are not.
 func New(r io.Reader, m *task.FeatureMap) (*Reader, error) {
 	const path = "-"
-	if m.Schema().Events.Format == task.Parquet {
+	if readers[m.Schema().Events.Format].whole {
 		return nil, &SchemaError{Path: path, Err: errNotFile}
 	}
 	stream, err := inflate(r)
@@ -60,18 +86,13 @@ func New(r io.Reader, m *task.FeatureMap) (*Reader, error) {
 	return &Reader{opened: &opened{path: path, rows: rows, close: stream.Close}}, nil
 }
 
-// newRows picks the format.
+// newRows reads rows of one stream.
 func newRows(stream io.Reader, schema task.Schema) (rows, error) {
-	l := newLines(stream, schema)
-	switch schema.Events.Format {
-	case task.LIBSVM:
-		return &libsvm{lines: l, dimension: schema.Dimension, unlabelled: schema.Unlabelled}, nil
-	case task.CSV:
-		return newCSV(l, schema)
-	case task.JSONL:
-		return newJSONL(l, schema), nil
+	f := readers[schema.Events.Format]
+	if f.read == nil || f.apart || f.whole {
+		return nil, fmt.Errorf("format %s cannot be read from one stream", schema.Events.Format)
 	}
-	return nil, fmt.Errorf("format %s cannot be read from one stream", schema.Events.Format)
+	return f.read(stream, nil, schema)
 }
 
 // Next returns the next row as soon as it is there. On a *task.RowError the row has its File, Line, Number, Key and
@@ -136,8 +157,8 @@ func (r *Reader) advance() error {
 // Unknown returns the declared columns whose key no event had so far: most likely mistyped names. Only jsonl,
 // which names the fields in every event, has some.
 func (r *Reader) Unknown() []string {
-	if f, ok := r.opened.rows.(*jsonRows); ok {
-		return f.object.Unknown()
+	if f, ok := r.opened.rows.(interface{ unknown() []string }); ok {
+		return f.unknown()
 	}
 	return nil
 }

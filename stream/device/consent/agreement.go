@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"sync"
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/practical"
@@ -27,34 +26,21 @@ const tolerance = 1e-9
 // An Agreement describes a task that a policy agreed to. It is immutable except for caches of the accountant's
 // results.
 type Agreement struct {
-	Task      *wire.Task
-	Hash      stream.Hash
+	Announcement
+	Cost
 	Spec      *task.Spec
 	Features  *task.FeatureMap
 	Loss      convex.Loss
 	Set       convex.Set         // of points, in a proved plan
 	Practical *practical.Problem // nil in a proved plan
 	Phases    []Phase            // of the plan, in order
-	// of one participation, in the costliest phase, at Delta, with the honest fraction relied upon
-	Guarantee accounting.Guarantee
-	Delta     float64
 
 	// Final reports that a published report counts as released, whatever the broker and the stage claim about it:
 	// trust local. No event takes part again.
 	Final bool
-	// HonestFraction is the one relied upon: the smaller of the policy's and the plan's own; 1 under trust local,
-	// where nobody's noise is.
-	HonestFraction accounting.Fraction
 
-	card       *convex.Scorecard // how scores are reported after the gradient; nil: none
-	policy     Policy
-	isSized    bool // a silo's own units and trials are in Phases
-	accountant *accounting.Accountant
-
-	mu       sync.Mutex
-	known    map[alike]accounting.Guarantee // guarded by mu
-	releases [][]accounting.Release         // of the stints, each phase in its costliest round
-	repeated []float64                      // guarded by mu: epsilon of one participation, of two, ...
+	card   *convex.Scorecard // how scores are reported after the gradient; nil: none
+	policy Policy
 }
 
 // A Phase holds the terms that a policy agreed to for one phase of the plan. A user takes part in one phase alone,
@@ -96,14 +82,17 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 	if err := manifest.CheckTask(t); err != nil {
 		return nil, Refuse("plan", "not one that can run: "+err.Error(), "a consistent plan")
 	}
-	agreed := &Agreement{Task: t, Hash: hash, policy: p, accountant: accounting.NewAccountant(),
-		known: make(map[alike]accounting.Guarantee)}
-	if err := agreed.declared(); err != nil {
-		return nil, err
+	agreed := &Agreement{Announcement: Announcement{t, hash}, policy: p, Cost: Cost{Delta: t.Plan.Delta, plan: t.Plan,
+		limit: t.Plan.EpsilonBudget, source: "the task's budget", accountant: accounting.NewAccountant(),
+		known: make(map[alike]accounting.Guarantee)}}
+	if p.MaxEpsilon > 0 {
+		agreed.limit, agreed.source = p.MaxEpsilon, "the policy's max_epsilon"
 	}
-	agreed.Delta = t.Plan.Delta
 	if p.MaxDelta > 0 {
 		agreed.Delta = min(agreed.Delta, p.MaxDelta)
+	}
+	if err := agreed.declared(); err != nil {
+		return nil, err
 	}
 	if (t.Plan.Practical != nil) != (agreed.Practical != nil) {
 		return agreed, Refuse("plan", "practical: "+fmt.Sprint(t.Plan.Practical != nil), "schedule.plan as declared")
@@ -114,16 +103,8 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 			return agreed, err
 		}
 		agreed.Phases = append(agreed.Phases, phase)
-		if !t.Plan.Phases[i].Again { // else its stint is there
-			releases, err := manifest.Costliest(t.Plan, i).Releases(agreed.HonestFraction)
-			if err != nil {
-				return agreed, Refuse(fmt.Sprintf("plan.phases[%d]", i), "not accountable: "+err.Error(),
-					"parameters that the accountant covers")
-			}
-			agreed.releases = append(agreed.releases, releases)
-		}
-		if i == 0 || phase.Guarantee.Epsilon > agreed.Guarantee.Epsilon {
-			agreed.Guarantee = phase.Guarantee
+		if err := agreed.cover(i, phase.Guarantee); err != nil {
+			return agreed, err
 		}
 	}
 	return agreed, agreed.checkWhole()
@@ -132,7 +113,7 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 // reports returns the declared configuration of a phase's reports, and the norm of a report together with its
 // scores.
 func (a *Agreement) reports(f *wire.Phase) (c report.Config, norm float64, err error) {
-	c = report.Config{Features: a.Features.Dim(), Loss: a.Loss, ClipNorm: a.Spec.ClipNorm(), Radius: radiusOf(a.Spec),
+	c = report.Config{Features: a.Features.Dim(), Loss: a.Loss, ClipNorm: a.Spec.ClipNorm(), Radius: a.Spec.UserRadius(),
 		Practical: a.Practical}
 	if a.card != nil {
 		c.Scores, c.Score = a.card.Dim(), report.NewScorer(a.Features, *a.card, a.Loss).Score
@@ -140,20 +121,13 @@ func (a *Agreement) reports(f *wire.Phase) (c report.Config, norm float64, err e
 	if c, err = c.Phase(report.Statistic(f.Statistic), f.Smoothing); err != nil {
 		return c, 0, err
 	}
-	c.Prox = a.proxOf(f)
+	if x := f.GetProx(); x != nil {
+		c.Prox = &report.Prox{Weight: x.Weight, StepSize: x.StepSize, Steps: int(x.Steps), Set: a.Set}
+	}
 	if c.Scores > 0 {
 		return c, a.card.Joined(c.Norm()), nil
 	}
 	return c, c.Norm(), nil
-}
-
-// radiusOf returns the share of the clip norm to which a plan clips the mean over a person's rows; 0 where rows are
-// protected.
-func radiusOf(spec *task.Spec) float64 {
-	if !spec.ByUser() {
-		return 0
-	}
-	return spec.UserRadius()
 }
 
 // Valid returns nil if an example is an event of the task, else an error as report.Config.Check does. An invalid
@@ -243,10 +217,10 @@ func (a *Agreement) declared() error {
 	case a.Final && honest != accounting.One:
 		return Refuse("plan.honest_fraction", honest,
 			"1 under trust local: nobody's noise but the report's own is relied upon")
-	case (plan.Unit == wire.Unit_UNIT_USER) != spec.ByUser():
+	case (plan.Unit == wire.Unit_UNIT_USER) != spec.Privacy.ByUser():
 		return Refuse("plan.unit", plan.Unit, "that of privacy.unit, as declared")
-	case plan.Radius != radiusOf(spec):
-		return Refuse("plan.radius", plan.Radius, "%v, as declared", radiusOf(spec))
+	case plan.Radius != spec.UserRadius():
+		return Refuse("plan.radius", plan.Radius, "%v, as declared", spec.UserRadius())
 	case honest != spec.Privacy.HonestFraction.Fraction:
 		return Refuse("plan.honest_fraction", honest, "%s, as declared", spec.Privacy.HonestFraction)
 	case suite != a.Task.Suite:
@@ -263,15 +237,16 @@ func (a *Agreement) declared() error {
 	case trust.HasOperators() && !declaredOperators(spec, a.Task):
 		return Refuse("operators", fmt.Sprintf("%x and %x", a.Task.StageKey, a.Task.HelperKey),
 			"leader and helper of privacy.operators, as declared")
-	case spec.HasGrants() != manifest.HasGrants(a.Task) || !bytes.Equal(spec.Issuer(), a.Task.IssuerKey):
+	case spec.Grants.Needed() != manifest.HasGrants(a.Task) || !bytes.Equal(spec.IssuerKey.Bytes(), a.Task.IssuerKey):
 		return Refuse("issuer_key", fmt.Sprintf("%d bytes", len(a.Task.IssuerKey)), "that of grants: pass, as declared")
-	case a.policy.ForbidOneOperator && spec.OneOperator():
+	case a.policy.ForbidOneOperator && spec.Privacy.OneOperator():
 		return Refuse("privacy.operators.one", true, "two operators, by forbid_one_operator in the policy")
 	}
 	a.HonestFraction = honest // a plan has to keep its own promise, whatever the policy would be content with
 	if own := a.policy.HonestFraction; !a.Final && !own.IsZero() && own.Float() < honest.Float() {
 		a.HonestFraction = own
 	}
+	a.assuming = assuming(spec, a.HonestFraction)
 	return nil
 }
 
@@ -320,7 +295,7 @@ func (a *Agreement) Units() uint64 { return max(1, a.Phases[0].Params.Units) }
 
 // Rows returns the largest number of rows that a report is about, over all its units.
 func (a *Agreement) Rows() uint64 {
-	if !a.Spec.ByUser() || a.Spec.User == nil {
+	if !a.Spec.Privacy.ByUser() || a.Spec.User == nil {
 		return a.Units()
 	}
 	return a.Units() * uint64(max(1, a.Spec.User.Items))
@@ -339,9 +314,3 @@ func (a *Agreement) Attempts() participation.Attempts {
 	}
 	return participation.Attempts{Most: math.MaxUint32}
 }
-
-// HasGrants reports whether each report has a token.
-func (a *Agreement) HasGrants() bool { return manifest.HasGrants(a.Task) }
-
-// HasOperators reports whether reports are shared between two operators: trust split.
-func (a *Agreement) HasOperators() bool { return manifest.HasOperators(a.Task.Plan) }

@@ -23,8 +23,7 @@ func TestAssuming(t *testing.T) {
 		{accounting.Shuffle, &task.Silo{Count: 4}, ", if in every cohort a share 0.5 of the silos planned for is honest"},
 		{accounting.Local, &task.Silo{Count: 4}, ""},
 	} {
-		a := &Agreement{Spec: &task.Spec{Privacy: task.Privacy{Trust: c.trust}, Silo: c.silo}, HonestFraction: half}
-		if got := a.assuming(); got != c.want {
+		if got := assuming(&task.Spec{Privacy: task.Privacy{Trust: c.trust}, Silo: c.silo}, half); got != c.want {
 			t.Errorf("%v: %q, want %q", c.trust, got, c.want)
 		}
 	}

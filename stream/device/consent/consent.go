@@ -5,10 +5,10 @@
 // What a caller owes, in this order:
 //
 //  1. [ReadTask], [Policy.CheckPin] and [Policy.CheckTask], once, with the Task as it is on the broker.
-//  2. [Policy.AffordTotal] with [Agreement.Cost], before an event is charged, where the policy bounds all tasks
+//  2. [Policy.AffordTotal] with [Agreement.Charge], before an event is charged, where the policy bounds all tasks
 //     together.
-//  3. [Agreement.CheckRound] and [Agreement.CheckOrder] for every announced round, before anybody joins it.
-//  4. [Agreement.ReadRound] and its like for every record that comes later. What they refuse counts as not there.
+//  3. [Agreement.CheckRound] and [Announcement.CheckOrder] for every announced round, before anybody joins it.
+//  4. [Announcement.ReadRound] and its like for every record that comes later. What they refuse counts as not there.
 //
 // All of these checks are numbered in docs/reference/refusals.md. What a policy refuses is a [RefusedError] that names
 // field, value and what would be accepted.

@@ -4,62 +4,174 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device/ledger"
 	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Cost returns the charge of so many participations of one event in the task together, by the device's own
-// accounting.
-func (a *Agreement) Cost(times uint32, now time.Time) ledger.Charge {
-	c := ledger.Charge{Task: a.Hash, Name: stream.Task(a.Task.Name), Epsilon: a.Epsilon(times), Delta: a.Delta,
-		ByUser: a.Spec.ByUser(), At: now}
-	for _, f := range a.Phases {
-		c.Most = max(c.Most, f.Rounds)
-	}
-	c.Most = uint32(min(uint64(c.Most)*uint64(times), math.MaxUint32))
-	return c
+// A Cost computes what taking part in a task costs one user, by the device's own accounting, and compares it with the
+// limit. It is immutable except for caches of the accountant's results.
+type Cost struct {
+	// Guarantee is of one participation, in the costliest phase, at Delta.
+	Guarantee accounting.Guarantee
+	Delta     float64
+	// HonestFraction is the one relied upon: the smaller of the policy's and the plan's own; 1 under trust local,
+	// where nobody's noise is.
+	HonestFraction accounting.Fraction
+
+	plan       *wire.Plan
+	limit      float64 // epsilon that one task may cost one event
+	source     string  // of limit
+	assuming   string  // what an epsilon rests on, to be written after it
+	sized      []Phase // with a silo's own units and trials; nil: the plan's are charged
+	accountant *accounting.Accountant
+
+	mu       sync.Mutex
+	known    map[alike]accounting.Guarantee // guarded by mu
+	releases [][]accounting.Release         // of the stints, each phase in its costliest round
+	repeated []float64                      // guarded by mu: epsilon of one participation, of two, ...
 }
 
 // Epsilon returns the cost at Delta of so many participations of one event: the composition of as many rounds, or
 // interactive phases, each as costly as the costliest, because the party that announces the rounds chooses which they
 // are.
-func (a *Agreement) Epsilon(times uint32) float64 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.repeated) == 0 {
-		a.repeated = []float64{a.Guarantee.Epsilon}
+func (c *Cost) Epsilon(times uint32) float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.repeated) == 0 {
+		c.repeated = []float64{c.Guarantee.Epsilon}
 	}
-	limit, _ := a.limit()
-	for len(a.repeated) < int(times) {
-		last := a.repeated[len(a.repeated)-1]
+	for len(c.repeated) < int(times) {
+		last := c.repeated[len(c.repeated)-1]
 		if last > accounting.MaxEpsilon {
 			return last
 		}
-		g, err := a.accountant.RepeatedWithin(len(a.repeated)+1, a.releases, accounting.Budget{Epsilon: limit,
-			Delta: a.Delta})
+		g, err := c.accountant.RepeatedWithin(len(c.repeated)+1, c.releases, c.budget())
 		if err != nil {
 			g.Epsilon = math.MaxFloat64
 		}
 		// finite, and above every limit where there is no guarantee
-		a.repeated = append(a.repeated, min(max(last, g.Epsilon), math.MaxFloat64))
+		c.repeated = append(c.repeated, min(max(last, g.Epsilon), math.MaxFloat64))
 	}
-	return a.repeated[max(times, 1)-1]
+	return c.repeated[max(times, 1)-1]
 }
 
 // Again returns nil if the cost of taking part so many times lets an event do so, else the refusal.
-func (a *Agreement) Again(times uint32) *RefusedError {
-	limit, source := a.limit()
-	epsilon := a.Epsilon(times)
-	if times <= 1 || epsilon <= limit*(1+tolerance) {
+func (c *Cost) Again(times uint32) *RefusedError {
+	epsilon := c.Epsilon(times)
+	if times <= 1 || epsilon <= c.limit*(1+tolerance) {
 		return nil
 	}
 	return &RefusedError{Field: fmt.Sprintf("participation %d of an event: epsilon", times),
-		Value:    fmt.Sprintf("%v in all at delta %v%s", epsilon, a.Delta, a.assuming()),
-		Accepted: fmt.Sprintf("at most %v, %s", limit, source)}
+		Value:    fmt.Sprintf("%v in all at delta %v%s", epsilon, c.Delta, c.assuming),
+		Accepted: fmt.Sprintf("at most %v, %s", c.limit, c.source)}
+}
+
+// budget returns the limit, at Delta.
+func (c *Cost) budget() accounting.Budget { return accounting.Budget{Epsilon: c.limit, Delta: c.Delta} }
+
+// compare refuses what costs more than the limit.
+func (c *Cost) compare(what string, g accounting.Guarantee) error {
+	if !(g.Epsilon <= c.limit*(1+tolerance)) {
+		return Refuse(what+": epsilon",
+			fmt.Sprintf("%v at delta %v%s", g.Epsilon, c.Delta, c.assuming),
+			"at most %v, %s", c.limit, c.source)
+	}
+	return nil
+}
+
+// assuming returns the assumption that an epsilon of a task rests on.
+func assuming(spec *task.Spec, honest accounting.Fraction) string {
+	reporters := "users"
+	if spec.Silo != nil {
+		reporters = "silos"
+	}
+	return spec.Privacy.Trust.Assuming(honest, reporters)
+}
+
+// alike are rounds that cost the same: of one phase, with noise planned for as many users.
+type alike struct {
+	phase  int
+	cohort uint64
+}
+
+// maxKnown bounds the guarantees that are remembered; a phase has two cohorts, the last one and the others'.
+const maxKnown = 2 * stream.MaxPhases
+
+// guarantee returns the cost of a round together with the others of its stint.
+func (c *Cost) guarantee(at manifest.Place) (accounting.Guarantee, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rounds := alike{at.Index, at.Planned}
+	g, known := c.known[rounds]
+	if known {
+		return g, nil
+	}
+	releases, err := c.charged(at)
+	if err != nil {
+		return g, err
+	}
+	g, err = c.accountant.RepeatedWithin(1, [][]accounting.Release{releases}, c.budget())
+	if err == nil && len(c.known) < maxKnown {
+		c.known[rounds] = g
+	}
+	return g, err
+}
+
+// charged returns the releases of one participant in a round together with the others of its stint. A silo whose
+// size is known has its own parameters in them.
+func (c *Cost) charged(at manifest.Place) ([]accounting.Release, error) {
+	releases, err := at.Releases(c.HonestFraction)
+	if err != nil || c.sized == nil {
+		return releases, err
+	}
+	for i := range releases {
+		p := c.sized[at.Stint.Index+i].Params
+		releases[i].Units, releases[i].Trials = p.Units, uint64(p.Trials)
+	}
+	return releases, nil
+}
+
+// cover adds a phase, of which one participation has this guarantee, to what a participation may be in.
+func (c *Cost) cover(phase int, g accounting.Guarantee) error {
+	if !c.plan.Phases[phase].Again { // else its stint is there
+		releases, err := c.charged(manifest.Costliest(c.plan, phase))
+		if err != nil {
+			return refuseCost(phase, err)
+		}
+		c.releases = append(c.releases, releases)
+	}
+	if phase == 0 || g.Epsilon > c.Guarantee.Epsilon {
+		c.Guarantee = g
+	}
+	return nil
+}
+
+func refuseCost(phase int, err error) error {
+	return unaccountable(fmt.Sprintf("plan.phases[%d]", phase), err)
+}
+
+// unaccountable refuses what the accountant does not cover.
+func unaccountable(what string, err error) error {
+	return Refuse(what, "not accountable: "+err.Error(), "parameters that the accountant covers")
+}
+
+// Charge returns the charge of so many participations of one event in the task together, by the device's own
+// accounting.
+func (a *Agreement) Charge(times uint32, now time.Time) ledger.Charge {
+	c := ledger.Charge{Task: a.Hash, Name: stream.Task(a.Task.Name), Epsilon: a.Epsilon(times), Delta: a.Delta,
+		ByUser: a.Spec.Privacy.ByUser(), At: now}
+	for _, f := range a.Phases {
+		c.Most = max(c.Most, f.Rounds)
+	}
+	c.Most = uint32(min(uint64(c.Most)*uint64(times), math.MaxUint32))
+	return c
 }
 
 // Most returns the number of participations of one event that the policy allows: 1 and its refunds, as far as
@@ -72,12 +184,17 @@ func (a *Agreement) Most() uint32 {
 	return times
 }
 
-// limit returns the epsilon that one task may cost one event, and names the source of that limit.
-func (a *Agreement) limit() (epsilon float64, source string) {
-	if a.policy.MaxEpsilon > 0 {
-		return a.policy.MaxEpsilon, "the policy's max_epsilon"
+// afford computes the cost to one user of a round, with the others of its stint, and compares it with the limit. The
+// cost to a silo with trials of its own is compared when its size is known.
+func (a *Agreement) afford(what string, at manifest.Place) (accounting.Guarantee, error) {
+	g, err := a.guarantee(at)
+	if err != nil {
+		return g, unaccountable(what, err)
 	}
-	return a.Task.Plan.EpsilonBudget, "the task's budget"
+	if a.own() && a.sized == nil {
+		return g, nil
+	}
+	return g, a.compare(what, g)
 }
 
 // AffordTotal returns nil if the policy's totals allow a task's charge beside the charges of other tasks in the period,
@@ -106,69 +223,4 @@ func (p Policy) AffordTotal(charges []ledger.Charge, c ledger.Charge, now time.T
 func refuseTotal(what string, total, spent, limit float64, key, window string) error {
 	return Refuse("total "+what, fmt.Sprintf("%v with this task, %v without", total, spent),
 		"at most %v %s, the policy's %s", limit, window, key)
-}
-
-// afford computes the cost to one user of a round, with the others of its stint, and compares it with the limit. The
-// cost to a silo with trials of its own is compared when its size is known.
-func (a *Agreement) afford(what string, at manifest.Place) (accounting.Guarantee, error) {
-	limit, _ := a.limit()
-	g, err := a.guarantee(at, limit)
-	if err != nil {
-		return g, Refuse(what, "not accountable: "+err.Error(), "parameters that the accountant covers")
-	}
-	if a.own() && !a.isSized {
-		return g, nil
-	}
-	return g, a.compare(what, g)
-}
-
-// compare refuses what costs more than the limit.
-func (a *Agreement) compare(what string, g accounting.Guarantee) error {
-	limit, source := a.limit()
-	if !(g.Epsilon <= limit*(1+tolerance)) {
-		return Refuse(what+": epsilon",
-			fmt.Sprintf("%v at delta %v%s", g.Epsilon, a.Delta, a.assuming()),
-			"at most %v, %s", limit, source)
-	}
-	return nil
-}
-
-// assuming returns the assumption that an epsilon rests on, to be written after it.
-func (a *Agreement) assuming() string {
-	reporters := "users"
-	if a.Spec.Silo != nil {
-		reporters = "silos"
-	}
-	return a.Spec.Privacy.Trust.Assuming(a.HonestFraction, reporters)
-}
-
-// alike are rounds that cost the same: of one phase, with noise planned for as many users.
-type alike struct {
-	phase  int
-	cohort uint64
-}
-
-// maxKnown bounds the guarantees that are remembered; a phase has two cohorts, the last one and the others'.
-const maxKnown = 2 * stream.MaxPhases
-
-// guarantee returns the cost of a round together with the others of its stint, by this device's accountant.
-// Results are kept, so limit has to be the same in every call.
-func (a *Agreement) guarantee(at manifest.Place, limit float64) (accounting.Guarantee, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	rounds := alike{at.Index, at.Planned}
-	g, known := a.known[rounds]
-	if known {
-		return g, nil
-	}
-	releases, err := a.charged(at)
-	if err != nil {
-		return g, err
-	}
-	g, err = a.accountant.RepeatedWithin(1, [][]accounting.Release{releases}, accounting.Budget{Epsilon: limit,
-		Delta: a.Delta})
-	if err == nil && len(a.known) < maxKnown {
-		a.known[rounds] = g
-	}
-	return g, err
 }

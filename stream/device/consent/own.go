@@ -14,14 +14,6 @@ import (
 // report about ranges of their rows, each in one round.
 func (a *Agreement) Whole() bool { return a.Spec.Silo != nil && a.Phases[0].Rounds > 1 }
 
-// ofSilo names the units of a silo's reports.
-func (a *Agreement) ofSilo() string {
-	if a.Spec.ByUser() {
-		return "people of this silo"
-	}
-	return "rows of this silo"
-}
-
 // Trials returns the trials of a report in each phase.
 func (a *Agreement) Trials() []uint64 {
 	trials := make([]uint64, len(a.Phases))
@@ -41,18 +33,17 @@ func (a *Agreement) own() bool { return a.Final && a.Spec.Silo != nil }
 // that is larger than planned for takes fewer trials than the plan's, a smaller or stricter one more, as far as the
 // window has room. A *RefusedError names the units, or the epsilon, that would do.
 func (a *Agreement) Own(units uint64) (*Agreement, error) {
-	least, planned := uint64(a.Spec.Silo.Least), a.Units()
+	s, least, planned := ownSilo{a, units}, uint64(a.Spec.Silo.Least), a.Units()
 	switch {
 	case !a.Final && units < planned:
-		return nil, Refuse(a.ofSilo(), units,
+		return nil, Refuse(s.noun(), units,
 			"at least %d, silo.units of the task: only under trust local does a silo make up with noise of its own "+
 				"for what it lacks", planned)
 	case units < min(least, planned):
-		return nil, Refuse(a.ofSilo(), units, "at least %d, silo.least of the task", least)
+		return nil, Refuse(s.noun(), units, "at least %d, silo.least of the task", least)
 	case !a.Final:
 		return a.Kept(units, a.Trials())
 	}
-	s := ownSilo{a, units}
 	trials, err := s.trials()
 	if err != nil {
 		return nil, err
@@ -81,89 +72,71 @@ func (a *Agreement) MostUnits() uint64 {
 // Kept returns the agreement of a silo that took part with so many units and trials before, and goes on with them. It
 // returns a *RefusedError if the limit has changed since, or if they fit no report of the task.
 func (a *Agreement) Kept(units uint64, trials []uint64) (*Agreement, error) {
-	of, err := a.sized(units, trials)
+	s := ownSilo{a, units}
+	of, err := s.with(trials)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.compareWhole(trials); err != nil {
+	if err := s.compareWhole(trials); err != nil {
 		return of, err
 	}
 	return of, of.compare("this silo's part", of.Guarantee)
 }
 
-// sized returns the agreement with reports of so many units and trials, whatever they cost.
-func (a *Agreement) sized(units uint64, trials []uint64) (*Agreement, error) {
-	if units == 0 || len(trials) != len(a.Phases) || slices.Max(trials) > math.MaxUint32 {
-		return nil, Refuse("this silo", fmt.Sprintf("one of %d units with %v trials, as stored", units, trials),
-			"one of the task")
-	}
-	of := &Agreement{Task: a.Task, Hash: a.Hash, Spec: a.Spec, Features: a.Features, Loss: a.Loss, Set: a.Set,
-		Practical: a.Practical,
-		Phases:    slices.Clone(a.Phases), Delta: a.Delta, Final: a.Final, HonestFraction: a.HonestFraction, card: a.card,
-		policy:     a.policy,
-		accountant: a.accountant, known: make(map[alike]accounting.Guarantee), isSized: true}
-	for i := range of.Phases {
-		p := &of.Phases[i].Params
-		p.Units, p.Trials = units, uint32(trials[i])
-		if err := p.Validate(); err != nil {
-			return nil, Refuse(a.ofSilo(), units, "what a report of the task can be about: %v", err)
-		}
-		if err := a.checkProx(fmt.Sprintf("plan.phases[%d]", i), of.Phases[i].Reports, units); err != nil {
-			return nil, err
-		}
-	}
-	limit, _ := a.limit()
-	for i, f := range a.Task.Plan.Phases {
-		at := manifest.Costliest(a.Task.Plan, i)
-		g, err := of.guarantee(at, limit)
-		if err != nil {
-			return nil, refuseCost(i, err)
-		}
-		if of.Phases[i].Guarantee = g; i == 0 || g.Epsilon > of.Guarantee.Epsilon {
-			of.Guarantee = g
-		}
-		if !f.Again {
-			releases, err := of.charged(at)
-			if err != nil {
-				return nil, refuseCost(i, err)
-			}
-			of.releases = append(of.releases, releases)
-		}
-	}
-	return of, nil
-}
-
-func refuseCost(phase int, err error) error {
-	return Refuse(fmt.Sprintf("plan.phases[%d]", phase), "not accountable: "+err.Error(),
-		"parameters that the accountant covers")
-}
-
-// charged returns the releases of one participant in a round together with the others of its stint. A silo whose
-// size is known has its own parameters in them.
-func (a *Agreement) charged(at manifest.Place) ([]accounting.Release, error) {
-	releases, err := at.Releases(a.HonestFraction)
-	if err != nil || !a.isSized {
-		return releases, err
-	}
-	for i := range releases {
-		p := a.Phases[at.Stint.Index+i].Params
-		releases[i].Units, releases[i].Trials = p.Units, uint64(p.Trials)
-	}
-	return releases, nil
-}
-
 // An ownSilo looks for the trials with which a silo hides by itself what it reports, about so many units, under an
-// agreement.
+// agreement, and makes its own agreement of them.
 type ownSilo struct {
 	*Agreement
 	units uint64
 }
 
+// noun names the units of a silo's reports.
+func (s ownSilo) noun() string {
+	if s.Spec.Privacy.ByUser() {
+		return "people of this silo"
+	}
+	return "rows of this silo"
+}
+
+// with returns the agreement with reports of the silo's units and so many trials, whatever they cost.
+func (s ownSilo) with(trials []uint64) (*Agreement, error) {
+	a := s.Agreement
+	if s.units == 0 || len(trials) != len(a.Phases) || slices.Max(trials) > math.MaxUint32 {
+		return nil, Refuse("this silo", fmt.Sprintf("one of %d units with %v trials, as stored", s.units, trials),
+			"one of the task")
+	}
+	phases := slices.Clone(a.Phases)
+	of := &Agreement{Announcement: a.Announcement, Spec: a.Spec, Features: a.Features, Loss: a.Loss, Set: a.Set,
+		Practical: a.Practical, Phases: phases, Final: a.Final, card: a.card, policy: a.policy,
+		Cost: Cost{Delta: a.Delta, HonestFraction: a.HonestFraction, plan: a.plan, limit: a.limit, source: a.source,
+			assuming: a.assuming, sized: phases, accountant: a.accountant, known: make(map[alike]accounting.Guarantee)}}
+	for i := range phases {
+		p := &phases[i].Params
+		p.Units, p.Trials = s.units, uint32(trials[i])
+		if err := p.Validate(); err != nil {
+			return nil, Refuse(s.noun(), s.units, "what a report of the task can be about: %v", err)
+		}
+		if err := a.checkProx(fmt.Sprintf("plan.phases[%d]", i), phases[i].Reports, s.units); err != nil {
+			return nil, err
+		}
+	}
+	for i := range phases {
+		g, err := of.guarantee(manifest.Costliest(a.plan, i))
+		if err != nil {
+			return nil, refuseCost(i, err)
+		}
+		phases[i].Guarantee = g
+		if err := of.cover(i, g); err != nil {
+			return nil, err
+		}
+	}
+	return of, nil
+}
+
 // trials returns, for each phase, trials with which reports about so many units stay within both budgets: this
 // device's limit and the plan's own.
 func (s ownSilo) trials() ([]uint64, error) {
-	trials, plan := s.Trials(), s.Task.Plan
-	limit, _ := s.limit()
+	trials, plan := s.Trials(), s.plan
 	for i, f := range plan.Phases {
 		if f.Again {
 			continue
@@ -172,10 +145,10 @@ func (s ownSilo) trials() ([]uint64, error) {
 		if err != nil {
 			return nil, refuseCost(i, err)
 		}
-		for k, b := range []accounting.Budget{{Epsilon: limit, Delta: s.Delta}, said} {
+		for k, b := range []accounting.Budget{s.budget(), said} {
 			own, err := s.within(of, b)
 			if err != nil {
-				return nil, Refuse(s.ofSilo(), s.units, "more, or a larger max_epsilon: %v", err)
+				return nil, Refuse(s.noun(), s.units, "more, or a larger max_epsilon: %v", err)
 			}
 			for j, n := range own {
 				if trials[i+j] = max(n, trials[i+j]); k == 0 {
@@ -229,7 +202,6 @@ const mostUnits = 1 << 40
 // refuse refuses a silo with more trials than any window has room for. The error names the units, or the epsilon, that
 // would be accepted.
 func (s ownSilo) refuse() error {
-	limit, source := s.limit()
 	if s.Whole() {
 		fits := func(units uint64) bool {
 			trials, err := ownSilo{s.Agreement, units}.trials()
@@ -241,19 +213,19 @@ func (s ownSilo) refuse() error {
 		}
 		rows := s.units + uint64(sort.Search(int(most-s.units), func(n int) bool { return fits(s.units + uint64(n)) }))
 		if most < mostUnits {
-			return Refuse(s.ofSilo(), s.units,
+			return Refuse(s.noun(), s.units,
 				"at least %d for epsilon %v, %s: the reports of the task have no room for the noise that fewer need",
-				rows, limit, source)
+				rows, s.limit, s.source)
 		}
 	}
 	full := s.Trials()
 	for i := range full {
 		full[i] = s.room(i)
 	}
-	of, err := s.sized(s.units, full)
+	of, err := s.with(full)
 	if err != nil {
 		return err
 	}
-	return Refuse("max_epsilon", limit, "at least %v, for which the reports of the task have room for a silo's own noise",
-		of.Guarantee.Epsilon)
+	return Refuse("max_epsilon", s.limit,
+		"at least %v, for which the reports of the task have room for a silo's own noise", of.Guarantee.Epsilon)
 }

@@ -87,7 +87,7 @@ type Policy struct {
 
 	// MaxRefunds bounds the further rounds that an uncounted event may join; unset is DefaultMaxRefunds. It caps
 	// what MaxEpsilon allows: that an event is uncounted is the broker's word, so each further round is charged
-	// beside those before (Agreement.Epsilon). Under trust local no published event is uncounted, and MaxRefunds
+	// beside those before (Cost.Epsilon). Under trust local no published event is uncounted, and MaxRefunds
 	// has no effect. The rounds of one interactive phase are charged together and need no refund: there MaxRefunds
 	// counts phases.
 	MaxRefunds *uint32

@@ -1,18 +1,6 @@
 package consent
 
-import (
-	"github.com/panlearn/panlearn/learner/report"
-	"github.com/panlearn/panlearn/stream/wire"
-)
-
-// proxOf returns the parameters of a phase of minimisers; nil if the phase is of gradients or moments.
-func (a *Agreement) proxOf(f *wire.Phase) *report.Prox {
-	x := f.GetProx()
-	if x == nil {
-		return nil
-	}
-	return &report.Prox{Weight: x.Weight, StepSize: x.StepSize, Steps: int(x.Steps), Set: a.Set}
-}
+import "github.com/panlearn/panlearn/learner/report"
 
 // checkProx refuses minimisers that may move by more than is charged for if one of units rows is replaced. It relies
 // on the device's own loss, bound of features and set, whatever the plan claims about them.
@@ -21,7 +9,7 @@ func (a *Agreement) checkProx(field string, c report.Config, units uint64) error
 	if x == nil {
 		return nil
 	}
-	if a.Spec.Silo == nil || a.Spec.ByUser() || a.card != nil {
+	if a.Spec.Silo == nil || a.Spec.Privacy.ByUser() || a.card != nil {
 		return Refuse(field+".prox", "a report of a minimiser",
 			"one of gradients: minimisers are of an organisation's rows, with no people and no validation in the declaration")
 	}

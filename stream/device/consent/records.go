@@ -38,13 +38,25 @@ func ReadTask(name stream.Task, got stream.Message) (*wire.Task, stream.Hash, er
 	return &t, stream.HashOf(body), nil
 }
 
+// An Announcement is a Task as it was announced, with the hash by which its records name it. It verifies them.
+type Announcement struct {
+	Task *wire.Task
+	Hash stream.Hash
+}
+
+// HasGrants reports whether each report has a token.
+func (a Announcement) HasGrants() bool { return manifest.HasGrants(a.Task) }
+
+// HasOperators reports whether reports are shared between two operators: trust split.
+func (a Announcement) HasOperators() bool { return manifest.HasOperators(a.Task.Plan) }
+
 type ofTask interface {
 	proto.Message
 	GetTaskHash() []byte
 }
 
 // verify takes a record into m under a pinned key and returns its body.
-func (a *Agreement) verify(got stream.Message, key ed25519.PublicKey, m ofTask) ([]byte, error) {
+func (a Announcement) verify(got stream.Message, key ed25519.PublicKey, m ofTask) ([]byte, error) {
 	body, err := seal.Verify(got.Data, key, m)
 	if err == nil {
 		err = stream.CheckSubject(got.Subject, m)
@@ -57,7 +69,7 @@ func (a *Agreement) verify(got stream.Message, key ed25519.PublicKey, m ofTask) 
 
 // ReadRound verifies a record that holds a Round of the task, and returns its manifest hash. An error means that the
 // record counts as not there, here and in the functions below.
-func (a *Agreement) ReadRound(got stream.Message) (*wire.Round, stream.Hash, error) {
+func (a Announcement) ReadRound(got stream.Message) (*wire.Round, stream.Hash, error) {
 	var m wire.Round
 	body, err := a.verify(got, a.Task.LearnerKey, &m)
 	return &m, stream.HashOf(body), err
@@ -66,7 +78,7 @@ func (a *Agreement) ReadRound(got stream.Message) (*wire.Round, stream.Hash, err
 // ReadOpen verifies a record that holds an attempt at the round with this manifest, with a key that reports can be
 // sealed to. It returns the hash that distinguishes the attempt from others of its number: the hash of the body, or, in
 // a task of two operators, which name an attempt by it, of the whole record with its signature.
-func (a *Agreement) ReadOpen(got stream.Message, manifest stream.Hash) (*wire.Open, stream.Hash, error) {
+func (a Announcement) ReadOpen(got stream.Message, manifest stream.Hash) (*wire.Open, stream.Hash, error) {
 	var o wire.Open
 	body, err := a.verify(got, a.Task.StageKey, &o)
 	if err != nil {
@@ -89,7 +101,7 @@ func (a *Agreement) ReadOpen(got stream.Message, manifest stream.Hash) (*wire.Op
 // ReadJoin verifies a record that holds the helper's part of an attempt at the round with this manifest, with a key
 // that reports can be sealed to. It returns the hash of the record. A task of one operator names no helper's key, so
 // that it has none.
-func (a *Agreement) ReadJoin(got stream.Message, manifest stream.Hash) (*wire.Join, stream.Hash, error) {
+func (a Announcement) ReadJoin(got stream.Message, manifest stream.Hash) (*wire.Join, stream.Hash, error) {
 	var j wire.Join
 	if _, err := a.verify(got, a.Task.HelperKey, &j); err != nil {
 		return nil, stream.Hash{}, err
@@ -118,13 +130,13 @@ func CheckPair(o *wire.Open, hash stream.Hash, j *wire.Join) error {
 }
 
 // ReadBeside verifies the Open of a Close's attempt, whatever its key is, and returns the hash of its body.
-func (a *Agreement) ReadBeside(got stream.Message) (stream.Hash, error) {
+func (a Announcement) ReadBeside(got stream.Message) (stream.Hash, error) {
 	body, err := a.verify(got, a.Task.StageKey, &wire.Open{})
 	return stream.HashOf(body), err
 }
 
 // ReadClaim verifies a record that holds the Claim of the round with this manifest.
-func (a *Agreement) ReadClaim(got stream.Message, round stream.Hash) error {
+func (a Announcement) ReadClaim(got stream.Message, round stream.Hash) error {
 	var c wire.Claim
 	_, err := a.verify(got, a.Task.StageKey, &c)
 	if err == nil && !bytes.Equal(c.ManifestHash, round[:]) {
@@ -137,7 +149,7 @@ func (a *Agreement) ReadClaim(got stream.Message, round stream.Hash) error {
 }
 
 // ReadClose verifies a record that holds the Close of an attempt at the round with this manifest.
-func (a *Agreement) ReadClose(got stream.Message, round stream.Hash) (*wire.Close, error) {
+func (a Announcement) ReadClose(got stream.Message, round stream.Hash) (*wire.Close, error) {
 	var c wire.Close
 	_, err := a.verify(got, a.Task.StageKey, &c)
 	if err == nil && !bytes.Equal(c.ManifestHash, round[:]) {
@@ -150,7 +162,7 @@ func (a *Agreement) ReadClose(got stream.Message, round stream.Hash) (*wire.Clos
 }
 
 // ReadEnd verifies a record that holds the End of the task.
-func (a *Agreement) ReadEnd(got stream.Message) (*wire.End, error) {
+func (a Announcement) ReadEnd(got stream.Message) (*wire.End, error) {
 	var e wire.End
 	_, err := a.verify(got, a.Task.LearnerKey, &e)
 	return &e, err

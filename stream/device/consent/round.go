@@ -46,7 +46,7 @@ func (a *Agreement) CheckRound(r *wire.Round, hash stream.Hash, known *stream.Ha
 // round repeats its step, except in an interactive phase, where all rounds count. The frame of gradients stays the
 // same, except in an adaptive phase, where clips follow the stream: a device divides by the announced clip, so that no
 // frame changes what a round costs.
-func (a *Agreement) CheckOrder(old, r *wire.Round) error {
+func (a Announcement) CheckOrder(old, r *wire.Round) error {
 	at, _ := manifest.PhaseOf(a.Task.Plan, old.Step)
 	least := old.Step
 	if at.Interactive() {

@@ -27,8 +27,8 @@ func (a *Agreement) checkWhole() error {
 }
 
 // asOne returns the releases of the silo's rounds, to which all its rows are one unit, with so many trials.
-func (a *Agreement) asOne(trials []uint64) ([]accounting.Release, error) {
-	of, err := manifest.Costliest(a.Task.Plan, 0).Releases(a.HonestFraction)
+func (s ownSilo) asOne(trials []uint64) ([]accounting.Release, error) {
+	of, err := manifest.Costliest(s.plan, 0).Releases(s.HonestFraction)
 	for i := range of {
 		of[i].Units, of[i].Trials = 1, trials[i]
 	}
@@ -73,16 +73,16 @@ func (s ownSilo) hide(trials []uint64) ([]uint64, error) {
 }
 
 // compareWhole refuses trials with which all rows of the silo together cost more than the policy allows.
-func (a *Agreement) compareWhole(trials []uint64) error {
-	limit := accounting.Budget{Epsilon: a.policy.MaxSiloEpsilon, Delta: a.Delta}
+func (s ownSilo) compareWhole(trials []uint64) error {
+	limit := accounting.Budget{Epsilon: s.policy.MaxSiloEpsilon, Delta: s.Delta}
 	if limit.Epsilon == 0 {
 		return nil
 	}
-	of, err := a.asOne(trials)
+	of, err := s.asOne(trials)
 	if err != nil {
 		return refuseCost(0, err)
 	}
-	g, err := a.accountant.RepeatedWithin(1, [][]accounting.Release{of}, limit)
+	g, err := s.accountant.RepeatedWithin(1, [][]accounting.Release{of}, limit)
 	if err != nil {
 		return refuseCost(0, err)
 	}
