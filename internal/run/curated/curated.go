@@ -63,7 +63,7 @@ func NewPlan(ctx context.Context, spec *task.Spec, people []oneplace.Person) (Pl
 	}
 	if about.Baseline != "" {
 		about.Baseline += "; the practical plan, which runs without --algorithm, has no bound, " +
-			"and did better than output-phases and noisy-sgd on two public tables (docs/how-to/fit.md)"
+			"and did better than output-phases and noisy-sgd on two public tables (docs/reference/fit.md)"
 	}
 	if plan.Bound < p.Trivial() {
 		about.Bound = &plan.Bound
