@@ -8,12 +8,25 @@ import (
 	"sync"
 )
 
-// cachedProfiles bounds the memory of an Accountant to about 2 MiB.
-const cachedProfiles = 128
+// Accountant computes what mechanisms cost. Safe for concurrent use.
+type Accountant struct{}
 
-// Accountant computes what mechanisms cost and keeps the profiles it built,
-// by (trials, p), least recently used first out. Safe for concurrent use.
-type Accountant struct {
+// NewAccountant returns an accountant.
+func NewAccountant() *Accountant { return &Accountant{} }
+
+// profile returns the profile of a law that the caller has validated.
+func (a *Accountant) profile(b binomial) *profile { return profiles.of(b) }
+
+// cachedProfiles bounds the memory of profiles to about 16 MiB.
+const cachedProfiles = 1024
+
+// profiles are those of the process: a profile depends on its law alone, and plans of one task after another have the
+// same laws.
+var profiles = newProfileCache(cachedProfiles)
+
+// A profileCache keeps the most recently used of the profiles that it built. Safe for concurrent use.
+type profileCache struct {
+	most    int // that it keeps
 	mu      sync.Mutex
 	order   *list.List                 // of cacheEntry, most recent first; guarded by mu
 	entries map[binomial]*list.Element // guarded by mu
@@ -24,30 +37,29 @@ type cacheEntry struct {
 	profile *profile
 }
 
-// NewAccountant returns an empty accountant.
-func NewAccountant() *Accountant {
-	return &Accountant{order: list.New(), entries: make(map[binomial]*list.Element)}
+func newProfileCache(most int) *profileCache {
+	return &profileCache{most: most, order: list.New(), entries: make(map[binomial]*list.Element)}
 }
 
-func (a *Accountant) profile(b binomial) *profile {
-	a.mu.Lock()
-	if e, ok := a.entries[b]; ok {
-		a.order.MoveToFront(e)
-		a.mu.Unlock()
+// of returns the profile of a law that the caller has validated.
+func (c *profileCache) of(b binomial) *profile {
+	c.mu.Lock()
+	if e, ok := c.entries[b]; ok {
+		c.order.MoveToFront(e)
+		c.mu.Unlock()
 		return e.Value.(cacheEntry).profile
 	}
-	a.mu.Unlock()
-	// Built outside the lock: two callers may build the same profile at once,
-	// which wastes work and breaks nothing.
+	c.mu.Unlock()
+	// Built outside the lock: two callers may build the same profile at once, which wastes work and breaks nothing.
 	p := newProfile(b)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if _, ok := a.entries[b]; !ok {
-		a.entries[b] = a.order.PushFront(cacheEntry{b, p})
-		if a.order.Len() > cachedProfiles {
-			last := a.order.Back()
-			a.order.Remove(last)
-			delete(a.entries, last.Value.(cacheEntry).key)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.entries[b]; !ok {
+		c.entries[b] = c.order.PushFront(cacheEntry{b, p})
+		if c.order.Len() > c.most {
+			last := c.order.Back()
+			c.order.Remove(last)
+			delete(c.entries, last.Value.(cacheEntry).key)
 		}
 	}
 	return p
