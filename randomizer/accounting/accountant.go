@@ -1,11 +1,9 @@
 package accounting
 
 import (
-	"container/list"
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 )
 
 // Accountant computes what mechanisms cost. Safe for concurrent use.
@@ -15,55 +13,7 @@ type Accountant struct{}
 func NewAccountant() *Accountant { return &Accountant{} }
 
 // profile returns the profile of a law that the caller has validated.
-func (a *Accountant) profile(b binomial) *profile { return profiles.of(b) }
-
-// cachedProfiles bounds the memory of profiles to about 16 MiB.
-const cachedProfiles = 1024
-
-// profiles are those of the process: a profile depends on its law alone, and plans of one task after another have the
-// same laws.
-var profiles = newProfileCache(cachedProfiles)
-
-// A profileCache keeps the most recently used of the profiles that it built. Safe for concurrent use.
-type profileCache struct {
-	most    int // that it keeps
-	mu      sync.Mutex
-	order   *list.List                 // of cacheEntry, most recent first; guarded by mu
-	entries map[binomial]*list.Element // guarded by mu
-}
-
-type cacheEntry struct {
-	key     binomial
-	profile *profile
-}
-
-func newProfileCache(most int) *profileCache {
-	return &profileCache{most: most, order: list.New(), entries: make(map[binomial]*list.Element)}
-}
-
-// of returns the profile of a law that the caller has validated.
-func (c *profileCache) of(b binomial) *profile {
-	c.mu.Lock()
-	if e, ok := c.entries[b]; ok {
-		c.order.MoveToFront(e)
-		c.mu.Unlock()
-		return e.Value.(cacheEntry).profile
-	}
-	c.mu.Unlock()
-	// Built outside the lock: two callers may build the same profile at once, which wastes work and breaks nothing.
-	p := newProfile(b)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, ok := c.entries[b]; !ok {
-		c.entries[b] = c.order.PushFront(cacheEntry{b, p})
-		if c.order.Len() > c.most {
-			last := c.order.Back()
-			c.order.Remove(last)
-			delete(c.entries, last.Value.(cacheEntry).key)
-		}
-	}
-	return p
-}
+func (a *Accountant) profile(b binomial) *profile { return profiles.of(b, newProfile) }
 
 // Delta returns an upper bound on delta at eps for the adaptive composition of
 // the views, each in all of its rounds (Theorem A with sum mu_t^2 and

@@ -76,16 +76,16 @@ func FuzzParseFraction(f *testing.F) {
 	})
 }
 
-// TestProfileCacheConcurrent: many callers get the profiles that are built without a cache, in bounded memory.
-func TestProfileCacheConcurrent(t *testing.T) {
+// TestCacheConcurrent: many callers get the profiles that are built without a cache, in bounded memory.
+func TestCacheConcurrent(t *testing.T) {
 	const most = 32
-	c := newProfileCache(most)
+	c := newCache[binomial, *profile](most)
 	var wg sync.WaitGroup
 	for w := range 4 {
 		wg.Go(func() {
 			for i := range 4 * most {
 				b := binomial{n: int64(200 + (i*7+w)%(2*most)), k: fairCoin}
-				if got, want := c.of(b), newProfile(b); !reflect.DeepEqual(got, want) {
+				if got, want := c.of(b, newProfile), newProfile(b); !reflect.DeepEqual(got, want) {
 					t.Errorf("%+v: %v, without a cache %v", b, got, want)
 				}
 			}
