@@ -47,7 +47,7 @@ func (a accounted) model(m, rounds uint64) noise {
 }
 
 func (a accounted) exact(m, rounds uint64) (noise, accounting.Plan, error) {
-	plan, err := a.planner.calibrate(a.problem.request(m, rounds))
+	plan, err := a.planner.accountant.Calibrate(a.problem.request(m, rounds))
 	return noise{privacy: plan.NoiseStd * plan.NoiseStd, rounding: plan.RoundingStd * plan.RoundingStd}, plan, err
 }
 

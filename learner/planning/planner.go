@@ -24,17 +24,11 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A Planner makes plans and caches the accountant's answers, which plans of similar problems share. It is not safe for
-// concurrent use.
-type Planner struct {
-	accountant *accounting.Accountant
-	known      map[accounting.Request]accounting.Plan
-}
+// A Planner makes plans.
+type Planner struct{ accountant *accounting.Accountant }
 
-// NewPlanner returns a planner with an empty cache.
-func NewPlanner() *Planner {
-	return &Planner{accountant: accounting.NewAccountant(), known: make(map[accounting.Request]accounting.Plan)}
-}
+// NewPlanner returns a planner.
+func NewPlanner() *Planner { return &Planner{accounting.NewAccountant()} }
 
 // MakePlan plans with a new planner, see Planner.Plan.
 func MakePlan(p Problem) (Proposal, error) { return NewPlanner().Plan(p) }
@@ -134,17 +128,5 @@ func (pl *Planner) accountedFor(p Problem) (accounted, error) {
 	return accounted{planner: pl, problem: p, mu: mu}, err
 }
 
-// calibrate returns the accountant's plan for a request, from the cache if possible.
-func (pl *Planner) calibrate(r accounting.Request) (accounting.Plan, error) {
-	if plan, ok := pl.known[r]; ok {
-		return plan, nil
-	}
-	plan, err := pl.accountant.Calibrate(r)
-	if err == nil {
-		pl.known[r] = plan
-	}
-	return plan, err
-}
-
-// Accountant returns the planner's accountant, with its computed results.
+// Accountant returns the planner's accountant.
 func (pl *Planner) Accountant() *accounting.Accountant { return pl.accountant }

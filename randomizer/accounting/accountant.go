@@ -1,57 +1,19 @@
 package accounting
 
 import (
-	"container/list"
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 )
 
-// cachedProfiles bounds the memory of an Accountant to about 2 MiB.
-const cachedProfiles = 128
+// Accountant computes what mechanisms cost. Safe for concurrent use.
+type Accountant struct{}
 
-// Accountant computes what mechanisms cost and keeps the profiles it built,
-// by (trials, p), least recently used first out. Safe for concurrent use.
-type Accountant struct {
-	mu      sync.Mutex
-	order   *list.List                 // of cacheEntry, most recent first; guarded by mu
-	entries map[binomial]*list.Element // guarded by mu
-}
+// NewAccountant returns an accountant.
+func NewAccountant() *Accountant { return &Accountant{} }
 
-type cacheEntry struct {
-	key     binomial
-	profile *profile
-}
-
-// NewAccountant returns an empty accountant.
-func NewAccountant() *Accountant {
-	return &Accountant{order: list.New(), entries: make(map[binomial]*list.Element)}
-}
-
-func (a *Accountant) profile(b binomial) *profile {
-	a.mu.Lock()
-	if e, ok := a.entries[b]; ok {
-		a.order.MoveToFront(e)
-		a.mu.Unlock()
-		return e.Value.(cacheEntry).profile
-	}
-	a.mu.Unlock()
-	// Built outside the lock: two callers may build the same profile at once,
-	// which wastes work and breaks nothing.
-	p := newProfile(b)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if _, ok := a.entries[b]; !ok {
-		a.entries[b] = a.order.PushFront(cacheEntry{b, p})
-		if a.order.Len() > cachedProfiles {
-			last := a.order.Back()
-			a.order.Remove(last)
-			delete(a.entries, last.Value.(cacheEntry).key)
-		}
-	}
-	return p
-}
+// profile returns the profile of a law that the caller has validated.
+func (a *Accountant) profile(b binomial) *profile { return profiles.of(b, newProfile) }
 
 // Delta returns an upper bound on delta at eps for the adaptive composition of
 // the views, each in all of its rounds (Theorem A with sum mu_t^2 and

@@ -8,11 +8,19 @@ import (
 // Calibrate returns the cheapest release that meets a request.
 func Calibrate(q Request) (Plan, error) { return NewAccountant().Calibrate(q) }
 
-// Calibrate does what the package function does, with this accountant's cache.
+// Calibrate returns the cheapest release that meets a request.
 func (a *Accountant) Calibrate(q Request) (Plan, error) {
 	if err := q.Validate(); err != nil {
 		return Plan{}, err
 	}
+	c := plans.of(q, func(q Request) calibrated {
+		plan, err := a.calibrate(q)
+		return calibrated{plan, err}
+	})
+	return c.plan, c.err
+}
+
+func (a *Accountant) calibrate(q Request) (Plan, error) {
 	if q.Profile == Paper {
 		return a.paperPlan(q)
 	}

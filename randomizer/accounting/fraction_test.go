@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"reflect"
 	"strconv"
 	"sync"
 	"testing"
@@ -75,25 +76,24 @@ func FuzzParseFraction(f *testing.F) {
 	})
 }
 
-// TestAccountantConcurrent: one cache, many callers, one answer, bounded memory.
-func TestAccountantConcurrent(t *testing.T) {
-	a := NewAccountant()
+// TestCacheConcurrent: many callers get the profiles that are built without a cache, in bounded memory.
+func TestCacheConcurrent(t *testing.T) {
+	const most = 32
+	c := newCache[binomial, *profile](most)
 	var wg sync.WaitGroup
 	for w := range 4 {
 		wg.Go(func() {
-			for i := range 2 * cachedProfiles {
-				m := Mechanism{Trials: uint64(200 + (i*7+w)%(2*cachedProfiles)), P: 0.5, Levels: 2, Dim: 3, Rounds: 1}
-				got, err := a.Delta(1, m)
-				want, _ := m.Delta(1)
-				if err != nil || got != want {
-					t.Errorf("%+v: %v (%v), alone %v", m, got, err, want)
+			for i := range 4 * most {
+				b := binomial{n: int64(200 + (i*7+w)%(2*most)), k: fairCoin}
+				if got, want := c.of(b, newProfile), newProfile(b); !reflect.DeepEqual(got, want) {
+					t.Errorf("%+v: %v, without a cache %v", b, got, want)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	if n := len(a.entries); n > cachedProfiles || n != a.order.Len() {
-		t.Errorf("%d profiles kept in a list of %d, want at most %d", n, a.order.Len(), cachedProfiles)
+	if n := len(c.entries); n != most || n != c.order.Len() {
+		t.Errorf("%d profiles kept in a list of %d, want %d", n, c.order.Len(), most)
 	}
 }
 

@@ -72,7 +72,6 @@ func SampledGaussian(q, mu float64) Renyi {
 	if q == 0 || mu == 0 {
 		return out
 	}
-	choose := newLogChoose()
 	keep, take := math.Log1p(-q), math.Log(q)
 	moment := make([]float64, renyiOrders[len(renyiOrders)-1]+1)
 	for k := 2; k < len(moment); k++ {
@@ -86,7 +85,7 @@ func SampledGaussian(q, mu float64) Renyi {
 			if k < a {
 				rest = float64(a-k) * keep
 			}
-			terms = append(terms, choose.of(a, k)+rest+float64(k)*take+moment[k])
+			terms = append(terms, choose(a, k)+rest+float64(k)*take+moment[k])
 		}
 		out[i] = log1pExp(logSumExp(terms)) / float64(a-1) * (1 + 1e-9)
 	}
@@ -131,19 +130,19 @@ func (a *Accountant) GaussianShift(trials uint64, dim int, mu, slack float64) (s
 	return shift, used, nil
 }
 
-// logChoose holds logarithms of factorials.
-type logChoose []float64
-
-func newLogChoose() logChoose {
-	f := make(logChoose, renyiOrders[len(renyiOrders)-1]+1)
+// logFactorial holds logarithms of factorials, up to the last order's.
+var logFactorial = func() []float64 {
+	f := make([]float64, renyiOrders[len(renyiOrders)-1]+1)
 	for n := 2; n < len(f); n++ {
 		f[n] = f[n-1] + math.Log(float64(n))
 	}
 	return f
-}
+}()
 
-func (f logChoose) of(n, k int) float64 { return f[n] - f[k] - f[n-k] }
+func choose(n, k int) float64 { return logFactorial[n] - logFactorial[k] - logFactorial[n-k] }
 
+// logSumExp returns the logarithm of the sum of exponentials. It leaves out those below exp(-60) of the largest: of 256
+// they are less than 1e-23 of the sum, and callers multiply by 1 + 1e-9.
 func logSumExp(x []float64) float64 {
 	m := slices.Max(x)
 	if math.IsInf(m, 0) {
@@ -151,7 +150,9 @@ func logSumExp(x []float64) float64 {
 	}
 	var s float64
 	for _, v := range x {
-		s += math.Exp(v - m)
+		if v -= m; v > -60 {
+			s += math.Exp(v)
+		}
 	}
 	return m + math.Log(s)
 }

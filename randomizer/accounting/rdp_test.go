@@ -233,7 +233,6 @@ func threePoint(s0, mu float64, weight []float64) Renyi {
 	if s0 == 0 || mu == 0 {
 		return out
 	}
-	choose := newLogChoose()
 	moments := make([]float64, renyiOrders[len(renyiOrders)-1]+1)
 	terms := make([]float64, len(weight))
 	at := func(j int, f func(x float64) float64) float64 {
@@ -251,7 +250,7 @@ func threePoint(s0, mu float64, weight []float64) Renyi {
 	for i, a := range renyiOrders {
 		sum = sum[:0]
 		for j := 2; j <= a; j++ {
-			sum = append(sum, choose.of(a, j)+float64(j)*math.Log(s0)+moments[j])
+			sum = append(sum, choose(a, j)+float64(j)*math.Log(s0)+moments[j])
 		}
 		out[i] = log1pExp(logSumExp(sum)) / float64(a-1) * (1 + 1e-9)
 	}

@@ -3,6 +3,7 @@ package mutants
 import (
 	"encoding/json"
 	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"maps"
@@ -12,7 +13,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"golang.org/x/tools/go/packages"
 
 	"github.com/panlearn/panlearn/internal/test/longtest"
 )
@@ -86,23 +90,45 @@ func TestMutantsApply(t *testing.T) {
 	}
 }
 
-// TestMutantsBuild: each mutant is a program. One that does not build says nothing of the tests, and only the long
-// run would tell. All are built at once: their edits do not overlap.
+// TestMutantsBuild: each mutant has the right types. One that does not build says nothing of the tests, and only the
+// run would tell. All are checked at once: their edits do not overlap.
 func TestMutantsBuild(t *testing.T) {
-	texts, packages := map[string]string{}, map[string]bool{}
+	texts, dirs, read := map[string]string{}, map[string]bool{}, 0
 	for _, m := range mutants {
-		if texts[m.file] == "" {
-			texts[m.file] = m.text(t)
-		} else {
-			texts[m.file] = m.apply(t, texts[m.file])
+		file, err := filepath.Abs(filepath.Join(root, m.file))
+		if err != nil {
+			t.Fatal(err)
 		}
-		packages["./"+filepath.Dir(m.file)] = true
+		if texts[file] == "" {
+			texts[file] = m.text(t)
+		} else {
+			texts[file] = m.apply(t, texts[file])
+		}
+		dirs["./"+filepath.Dir(m.file)] = true
 	}
-	args := append([]string{"build", "-overlay", overlay(t, texts)}, slices.Sorted(maps.Keys(packages))...)
-	cmd := exec.CommandContext(t.Context(), "go", args...)
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	var mu sync.Mutex
+	all, err := packages.Load(&packages.Config{
+		Context: t.Context(), Dir: root, Mode: packages.LoadSyntax,
+		ParseFile: func(fset *token.FileSet, file string, text []byte) (*ast.File, error) {
+			if changed, ok := texts[file]; ok {
+				mu.Lock()
+				read++
+				mu.Unlock()
+				text = []byte(changed)
+			}
+			return parser.ParseFile(fset, file, text, parser.SkipObjectResolution)
+		},
+	}, slices.Sorted(maps.Keys(dirs))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		for _, e := range p.Errors {
+			t.Error(e)
+		}
+	}
+	if read < len(texts) {
+		t.Errorf("%d of %d changed files were read", read, len(texts))
 	}
 }
 
