@@ -30,14 +30,10 @@ type ballPlan struct {
 	limit, probes int // of steps, and of distances in a step; 0: as many as the proof needs
 }
 
-func planBallAccel(b ball, radius, gap float64, paper bool) ballPlan {
+func planBallAccel(b ball, radius, gap float64) ballPlan {
 	out := ballPlan{ball: b, radius: radius, gap: gap, most: 2 * b.longest / b.r}
 	kappa := b.longest * radius / gap
-	out.least = out.balanced()
-	if paper {
-		out.least *= max(1, math.Log(kappa)*math.Log(kappa))
-	}
-	out.least = min(out.least, out.most)
+	out.least = min(out.balanced(), out.most)
 	out.reach = 2*radius + 3*math.Sqrt(kappa*radius*b.r)
 	return out
 }
@@ -107,7 +103,7 @@ type Outer struct {
 }
 
 func (o Outer) plan() ballPlan {
-	f := planBallAccel(ball{longest: o.Lipschitz, r: o.Ball}, o.Radius, o.Gap, false)
+	f := planBallAccel(ball{longest: o.Lipschitz, r: o.Ball}, o.Radius, o.Gap)
 	f.limit, f.probes = o.Steps, o.Probes
 	return f
 }
