@@ -157,9 +157,6 @@ func (f *filteredPlan) accelerate(ctx context.Context, ph filteredPhase, loss co
 // planFiltered returns a plan of the calibrated Algorithm 3, or of runs of it on growing parts where there is
 // a ridge and the bound is smaller.
 func planFiltered(p Public) (*Plan, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
 	if least := fewestFiltered(p); p.People < least {
 		return nil, &TooFewError{"filtered", p.People, least}
 	}

@@ -160,12 +160,6 @@ func leastDeletion(p Public) int { return leastDeletions(deletionLaw(p.Budget)) 
 
 // planDeletion returns a plan of one release by exhaustive search, of few people.
 func planDeletion(p Public) (*Plan, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	if err := p.smoothable(); err != nil {
-		return nil, err
-	}
 	l := deletionLaw(p.Budget)
 	if least := leastDeletions(l); p.People < least {
 		few := &TooFewError{"deletion", p.People, least}

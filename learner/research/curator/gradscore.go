@@ -206,12 +206,6 @@ func leastGradscore(p Public) int {
 
 // planGradscore returns a plan of one release, with the weight of the smallest planned bound.
 func planGradscore(p Public) (*Plan, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	if err := p.smoothable(); err != nil {
-		return nil, err
-	}
 	if least := leastGradscore(p); p.People < least {
 		return nil, &TooFewError{"gradscore", p.People, least}
 	}

@@ -109,9 +109,6 @@ func (g *groupPlan) descend(ph groupPhase, loss convex.Loss, people []Person, j 
 
 // planGroups returns a plan of the calibrated Algorithm 1.
 func planGroups(p Public) (*Plan, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
 	if math.IsInf(p.Smoothness, 1) {
 		return nil,
 			fmt.Errorf(

@@ -140,9 +140,6 @@ var outputGrowths = []float64{2, 3, 4, 6, 8, 16, 32}
 // planOutputPhases returns a plan of B0 in phases on disjoint people, each around the last released point,
 // with the number of phases and the weights of the smallest bound.
 func planOutputPhases(p Public) (*Plan, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
 	perMove := noisePerMove(p.Budget)
 	risk := func(c course, std func(i int, s *solver, people int) float64) float64 {
 		parts := halves(p.People, c.phases)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -14,7 +15,21 @@ type Method struct {
 	Name   string                      // as --algorithm takes it
 	Source string                      // paper and theorem
 	Least  func(Public) int            // smallest n at which every group, batch and deletion exists
-	Plan   func(Public) (*Plan, error) // calibrates; *TooFewError below Least
+	plan   func(Public) (*Plan, error) // of numbers that Plan does not refuse
+}
+
+// Plan calibrates the method. It refuses numbers that have no meaning and problems outside the method's proof, and
+// returns a *TooFewError below Least.
+func (m Method) Plan(p Public) (*Plan, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(scorers, m.Name) {
+		if err := p.smoothable(); err != nil {
+			return nil, err
+		}
+	}
+	return m.plan(p)
 }
 
 // methods are in the order of the documentation; each one's functions are in a file of its own.

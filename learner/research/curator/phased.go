@@ -162,12 +162,6 @@ func (m phasing) course(p Public) course {
 
 // plan returns a plan of the method over gradscore.
 func (m phasing) plan(p Public) (*Plan, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	if err := p.smoothable(); err != nil {
-		return nil, err
-	}
 	if m.strong && p.Ridge == 0 {
 		return nil, fmt.Errorf("%s: model.ridge 0: want one above 0, for a strongly convex objective", m.name)
 	}

@@ -111,12 +111,6 @@ func (p Public) passRisk(eta float64, people int) (fit, drift float64) {
 //
 // for one phase's mean point.
 func planOutputSGD(p Public) (*Plan, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	if err := p.smoothable(); err != nil {
-		return nil, err
-	}
 	perMove := noisePerMove(p.Budget)
 	risk := func(c course, std func(i, people int) float64) float64 {
 		parts := halves(p.People, c.phases)

@@ -34,16 +34,6 @@ type Prescription struct {
 	Epsilon *Interval `json:"epsilon,omitempty"`
 }
 
-// Met reports whether all conditions are met.
-func (p Prescription) Met() bool {
-	for _, c := range p.Conditions {
-		if !c.Met {
-			return false
-		}
-	}
-	return true
-}
-
 // Prescribe returns the prescription of the theorem that covers the federation's task: Theorem 2.1 where steps are
 // plain, 3.1 where they are accelerated and records are in one round each, 4.1 where they are in many; 5.1 and 5.2
 // where reports are shuffled. The error explains why none does.

@@ -1,6 +1,7 @@
 package isrl
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -226,4 +227,23 @@ func (s Sampled) redrawn(epsilon float64) (float64, error) {
 		sum += chance * d
 	}
 	return sum, nil
+}
+
+// Delta bounds the delta of all rounds together at epsilon, by the same laws as Epsilon.
+func (s Sampled) Delta(epsilon float64) (Interval, error) {
+	if err := s.Validate(); err != nil {
+		return Interval{}, err
+	}
+	if !(epsilon >= 0) || math.IsInf(epsilon, 0) {
+		return Interval{}, fmt.Errorf("epsilon: %v, want a finite number of at least 0", epsilon)
+	}
+	if s.Batch == s.Records {
+		d, err := accounting.GaussianDelta(epsilon, s.shift()*math.Sqrt(float64(s.Rounds)))
+		return Interval{d, d}, err
+	}
+	upper, lower, err := s.laws()
+	if err != nil {
+		return Interval{}, err
+	}
+	return Interval{lower(epsilon), upper.delta(epsilon)}, nil
 }

@@ -164,8 +164,6 @@ type result struct {
 	Theta []float64
 	// Cost is the cost by the ledger at the end.
 	Cost Cost
-	// Rounds is the number of rounds.
-	Rounds int
 }
 
 // Fit learns from at most N records. A nil entropy is the system's; any other is for tests and simulations. The
@@ -186,5 +184,5 @@ func (p Plan) Fit(ctx context.Context, data Data, entropy rand.Source) (result, 
 	if err != nil {
 		return result{}, err
 	}
-	return result{Theta: theta, Cost: book.cost(), Rounds: p.Rounds}, nil
+	return result{Theta: theta, Cost: book.cost()}, nil
 }

@@ -3,8 +3,6 @@ package private
 import (
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -116,27 +114,4 @@ type Cost struct {
 func newCost(eps, delta float64) Cost {
 	return Cost{Epsilon: eps, Delta: delta, ReplaceEpsilon: 2 * eps,
 		ReplaceDelta: min(1, delta*(1+math.Exp(eps))*(1+1e-12))}
-}
-
-// String returns the figures, each with its adjacency.
-func (c Cost) String() string {
-	return fmt.Sprintf("epsilon %s, delta %s for one record more or less; %s for one replaced", upper(c.Epsilon, 6),
-		upper(c.Delta, 3), c.replaced())
-}
-
-// replaced returns the text of ReplaceEpsilon and ReplaceDelta, both rounded up.
-func (c Cost) replaced() string {
-	return fmt.Sprintf("epsilon %s, delta %s", upper(c.ReplaceEpsilon, 6), upper(c.ReplaceDelta, 3))
-}
-
-// upper returns the least decimal of so many digits that is at least x, a finite number > 0.
-func upper(x float64, digits int) string {
-	text := strconv.FormatFloat(x, 'e', digits-1, 64)
-	near, _ := strconv.ParseFloat(text, 64)
-	if near < x {
-		_, exponent, _ := strings.Cut(text, "e")
-		power, _ := strconv.Atoi(exponent)
-		near += math.Pow10(power - digits + 1)
-	}
-	return strconv.FormatFloat(near, 'g', digits, 64)
 }
