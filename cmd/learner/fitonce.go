@@ -115,10 +115,9 @@ func publishedOf(v statedir.View) *published {
 	if err != nil {
 		return nil // printing goes on without it
 	}
-	return &published{Source: r.Source, NoiseStd: r.NoiseStd, Halted: r.Halted, Phase: r.Phase, Phases: r.Phases,
-		Least: r.Least, Bound: r.Bound,
-		OnRecords: r.OnRecords, Depth: r.Depth, Queries: r.Queries, Notes: r.Notes, Better: r.Baseline,
-		unit: status.Kind.Unit()}
+	return &published{Source: r.Source, NoiseStd: r.NoiseStd,
+		Halted: r.Halted, Phase: r.Phase, Phases: r.Phases, Least: r.Least, Bound: r.Bound, OnRecords: r.OnRecords,
+		Depth: r.Depth, Queries: r.Queries, Notes: r.Notes, Better: r.Baseline, unit: status.Kind.Unit()}
 }
 
 // how describes the method's course in a few words.

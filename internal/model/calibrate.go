@@ -217,21 +217,20 @@ func (f *fitting) fit(taken func(int) bool) (Calibration, error) {
 		unknowns += width
 	}
 	var moved, slopes []float64
-	problem := optimize.Problem{
-		Func: func(x []float64) float64 {
-			c := line(x)
-			sum := (c.Scale - 1) * (c.Scale - 1) / 2
-			for _, b := range c.Shift {
-				sum += b * b / 2
+	problem := optimize.Problem{Func: func(x []float64) float64 {
+		c := line(x)
+		sum := (c.Scale - 1) * (c.Scale - 1) / 2
+		for _, b := range c.Shift {
+			sum += b * b / 2
+		}
+		for i, scores := range f.scores {
+			if taken(i) {
+				moved = c.moved(moved, scores)
+				sum += logLoss(moved, f.classes[i])
 			}
-			for i, scores := range f.scores {
-				if taken(i) {
-					moved = c.moved(moved, scores)
-					sum += logLoss(moved, f.classes[i])
-				}
-			}
-			return sum
-		},
+		}
+		return sum
+	},
 		Grad: func(dst, x []float64) {
 			c := line(x)
 			dst[0] = (c.Scale - 1) * c.Scale

@@ -25,9 +25,8 @@ const (
 )
 
 // allBaselines are the other ways to spend the same budget.
-var allBaselines = []string{planning.BaselineCentral, planning.BaselineLocal, baselineShuffle, baselineAlone,
-	planning.BaselineMultiPass, baselineExact,
-	baselineConverged}
+var allBaselines = []string{planning.BaselineCentral,
+	planning.BaselineLocal, baselineShuffle, baselineAlone, planning.BaselineMultiPass, baselineExact, baselineConverged}
 
 // Baselines returns the named baselines; all means every one.
 func Baselines(given []string) ([]string, error) {

@@ -49,8 +49,7 @@ func (r *Report) divergence(constant string) *Diverged {
 		out.Text = fmt.Sprintf("%d of %d private models, and that without noise, are %s: %s", out.Runs, len(r.Runs),
 			worse, wording.StepsTooLong)
 	default:
-		out.Text = fmt.Sprintf("%d of %d private models are %s: %s", out.Runs, len(r.Runs), worse,
-			wording.TooMuchNoise)
+		out.Text = fmt.Sprintf("%d of %d private models are %s: %s", out.Runs, len(r.Runs), worse, wording.TooMuchNoise)
 	}
 	if out.AtBound {
 		out.Text += ". The progressive loss is " + wording.AtBound

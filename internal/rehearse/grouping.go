@@ -149,9 +149,8 @@ func enter[U any](g *Groups, job run.Job, split string, progress io.Writer, silo
 	}
 	all, _, left := sim.BlocksOf(in, units, 0, of)
 	g.counts.Silos, g.counts.Reports, g.counts.LeftOver = len(in), len(all), left
-	fmt.Fprintf(progress, "%s make %s of their %s; %d at the ends of silos fill none%s\n", cli.Count(len(in), "silo"),
-		cli.Count(len(all), "block"),
-		count(job, g.counts.Units), left, g.counts.people())
+	fmt.Fprintf(progress, "%s make %s of their %s; %d at the ends of silos fill none%s\n",
+		cli.Count(len(in), "silo"), cli.Count(len(all), "block"), count(job, g.counts.Units), left, g.counts.people())
 	g.blocks = func(plan *wire.Plan, seed uint64) (all []block.Block, silos []int) {
 		all, silos, _ = sim.BlocksOf(in, unitsOf(plan), seed, of)
 		return all, silos

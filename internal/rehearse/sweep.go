@@ -71,8 +71,7 @@ func Sweep(ctx context.Context, job run.Job, c SweepConfig) (SweepReport, error)
 		return SweepReport{}, err
 	}
 	return SweepReport{Task: job.Spec.Name, Epsilon: job.Problem.Epsilon, Delta: job.Problem.Delta,
-		assuming: job.Assuming(), Repeats: c.Repeats, Points: points,
-		Slopes: sim.Slopes(points, job.Problem.Ridge > 0)}, nil
+		assuming: job.Assuming(), Repeats: c.Repeats, Points: points, Slopes: sim.Slopes(points, job.Problem.Ridge > 0)}, nil
 }
 
 // boundsDrawn is the largest number of methods for which bounds are drawn beside the measurements.

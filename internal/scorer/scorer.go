@@ -197,9 +197,8 @@ func (s *Scorer) take(at *slot, before, m *loaded) {
 	at.now.Store(m)
 	s.Logger.Info("serving a model", "task", m.Task, "round", m.Round, "model_version", m.ModelVersion, "source", at.Name)
 	if before != nil && !bytes.Equal(before.of, m.of) {
-		s.Logger.Warn("the declaration of the task has changed under its name: events are read by the new one", "task",
-			m.Task,
-			"before", before.TaskHash, "now", m.TaskHash, "source", at.Name)
+		s.Logger.Warn("the declaration of the task has changed under its name: events are read by the new one",
+			"task", m.Task, "before", before.TaskHash, "now", m.TaskHash, "source", at.Name)
 	}
 	if s.Observer.Model != nil {
 		s.Observer.Model(m.Snapshot, time.Now())

@@ -11,10 +11,9 @@ const bankWords = 19
 
 // words returns the numbers of the bank, without its filters and the vectors of the last secant.
 func (b *Bank) words() []float64 {
-	return []float64{b.curvature, b.num, b.den, b.residual, float64(b.cohort), b.users, float64(bit(b.calm)), b.surprise,
-		b.gain, b.memory,
-		b.last.variance, b.last.kappa, b.last.noise, b.since[0].own, b.since[0].noise, b.since[0].curvature,
-		b.since[1].own, b.since[1].noise, b.since[1].curvature}
+	return []float64{b.curvature, b.num, b.den, b.residual, float64(b.cohort),
+		b.users, float64(bit(b.calm)), b.surprise, b.gain, b.memory, b.last.variance, b.last.kappa, b.last.noise,
+		b.since[0].own, b.since[0].noise, b.since[0].curvature, b.since[1].own, b.since[1].noise, b.since[1].curvature}
 }
 
 // MarshalBinary returns the state, see learner.Algorithm. The header is followed by bankWords numbers; then, for

@@ -316,8 +316,7 @@ func (h *History) change(ctx context.Context, next state.Checkpoint, r Record, m
 		return err
 	}
 	i, found := slices.BinarySearchFunc(h.records, r.Round, func(r Record, round uint64) int {
-		return cmp.Compare(r.Round,
-			round)
+		return cmp.Compare(r.Round, round)
 	})
 	if found {
 		h.records[i] = r

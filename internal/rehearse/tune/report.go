@@ -49,9 +49,8 @@ type Dropped struct {
 
 func (c *comparison) report() Report {
 	base := c.candidates[0]
-	out := Report{Task: base.job.Spec.Name, Measure: c.measure.Name(), Falls: c.measure.Falls, Seeds: c.Seeds,
-		Users: c.Cost().Users,
-		Data:  c.Rows.Data(), Dropped: c.dropped, Best: Setting{}}
+	out := Report{Task: base.job.Spec.Name, Measure: c.measure.Name(), Falls: c.measure.Falls,
+		Seeds: c.Seeds, Users: c.Cost().Users, Data: c.Rows.Data(), Dropped: c.dropped, Best: Setting{}}
 	for i, one := range c.candidates {
 		line := Candidate{Set: one.setting, Loss: stat.Mean(one.losses, nil), Rounds: one.rounds}
 		line.Mean, line.SD = stat.MeanStdDev(one.values, nil)

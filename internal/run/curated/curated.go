@@ -110,11 +110,10 @@ func ProblemOf(spec *task.Spec, people int) (oneplace.Problem, error) {
 	}
 	x := features.Bound()
 	steepest, most := loss.Lipschitz(x), cmp.Or(spec.Model.ClipNorm, 1)
-	p := oneplace.Problem{Loss: loss, Features: features.Dim(), Norm: x, Dim: loss.Parameters(features.Dim()),
-		People: people, Items: 1, ByUser: spec.ByUser(), Lipschitz: min(most, steepest), Clips: steepest > most,
-		Smoothness: loss.Smoothness(x),
-		Ridge:      spec.Model.Ridge, Rounds: spec.Schedule.Rounds.Max, Declared: spec.SetDeclaration(),
-		Budget: accounting.Budget{Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta}}
+	p := oneplace.Problem{Loss: loss, Features: features.Dim(), Norm: x,
+		Dim: loss.Parameters(features.Dim()), People: people, Items: 1, ByUser: spec.ByUser(), Lipschitz: min(most, steepest),
+		Clips: steepest > most, Smoothness: loss.Smoothness(x), Ridge: spec.Model.Ridge, Rounds: spec.Schedule.Rounds.Max,
+		Declared: spec.SetDeclaration(), Budget: accounting.Budget{Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta}}
 	if p.ByUser {
 		p.Items = spec.User.Items
 	}

@@ -104,10 +104,9 @@ func (c Config) run(ctx context.Context, store state.Store, finish *service.Fini
 		}
 		return done(now, false)
 	}
-	all := pipeline.Config{Spec: c.Spec, Dir: c.StateDir, Store: store, Shown: store, Curves: c.StateDir, Lease: lease,
-		Finish: finish, History: history, Watch: c.Watch, Fill: c.Fill,
-		HTTP: c.HTTP, Logger: c.Logger, Client: device.Settings{Source: c.Data.Path, Rows: true, MaxBlockRows: c.MaxBlockRows},
-		Offer: c.offer}
+	all := pipeline.Config{Spec: c.Spec, Dir: c.StateDir, Store: store, Shown: store, Curves: c.StateDir,
+		Lease: lease, Finish: finish, History: history, Watch: c.Watch, Fill: c.Fill, HTTP: c.HTTP, Logger: c.Logger,
+		Client: device.Settings{Source: c.Data.Path, Rows: true, MaxBlockRows: c.MaxBlockRows}, Offer: c.offer}
 	if all.Body, all.Expected, err = runlearner.TaskOf(ctx, store, c.Spec); err != nil {
 		return &TaskError{err}
 	}

@@ -81,9 +81,8 @@ func (c Config) reserve(ctx context.Context, store state.Store, identity *seal.I
 	if err != nil {
 		return state.Checkpoint{}, err
 	}
-	task := &wire.Task{Version: stream.Version, Name: c.Spec.Name, Declaration: declaration, Plan: c.Once.Plan,
-		Public:     c.Spec.PublicFile(),
-		Suite:      wire.Suite_SUITE_NONE,
+	task := &wire.Task{Version: stream.Version, Name: c.Spec.Name,
+		Declaration: declaration, Plan: c.Once.Plan, Public: c.Spec.PublicFile(), Suite: wire.Suite_SUITE_NONE,
 		LearnerKey: identity.Public(), StageKey: identity.Public(), Life: make([]byte, stream.LifeSize)}
 	if _, err := rand.Read(task.Life); err != nil {
 		return state.Checkpoint{}, err

@@ -182,8 +182,7 @@ func untilFree[T any](ctx context.Context, open func() (T, error)) (T, error) {
 // Open opens a learner's state folder for writing. It waits a little while another process holds it.
 func Open(ctx context.Context, dir string, log *slog.Logger) (*pebblestore.Store, error) {
 	store, err := untilFree(ctx, func() (*pebblestore.Store, error) {
-		return pebblestore.Open(dir,
-			pebblestore.Options{Logger: log})
+		return pebblestore.Open(dir, pebblestore.Options{Logger: log})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--state %s: %w", dir, err)

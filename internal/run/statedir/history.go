@@ -132,9 +132,8 @@ func stood(records []service.Record, at time.Time) (*service.Record, error) {
 	case oldest == nil:
 		return nil, errors.New("no model is kept")
 	}
-	return nil, fmt.Errorf("no model of %s or before is kept: the oldest is that of round %d, %s", at.Format(time.RFC3339),
-		oldest.Round,
-		oldest.Time.Format(time.RFC3339))
+	return nil, fmt.Errorf("no model of %s or before is kept: the oldest is that of round %d, %s",
+		at.Format(time.RFC3339), oldest.Round, oldest.Time.Format(time.RFC3339))
 }
 
 // A HistoryReport holds what is kept of a task's rounds.

@@ -169,10 +169,9 @@ func planFiltered(p Public) (*Plan, error) {
 		return nil, err
 	}
 	last := f.phases[len(f.phases)-1]
-	return &Plan{Method: "filtered", unfiltered: f.unfiltered(), Public: p, Spent: accounting.Budget{Epsilon: p.Budget.Epsilon, Delta: spent},
-		Phases:   len(f.phases),
-		NoiseStd: f.off(last) / math.Sqrt(float64(p.Dim)), Bound: f.bound(), Notes: f.notes(),
-		run: f.run}, nil
+	return &Plan{Method: "filtered", unfiltered: f.unfiltered(),
+		Public: p, Spent: accounting.Budget{Epsilon: p.Budget.Epsilon, Delta: spent}, Phases: len(f.phases),
+		NoiseStd: f.off(last) / math.Sqrt(float64(p.Dim)), Bound: f.bound(), Notes: f.notes(), run: f.run}, nil
 }
 
 // unfiltered reports whether every phase releases plain means.

@@ -33,8 +33,7 @@ func newGradscore(p Public, lambda float64, people int, l law) (*gradscore, erro
 	}
 	g := &gradscore{solver: s, lambda: lambda, people: people}
 	g.scored = scored{deletions: l, radius: s.ball(), ratio: func(s, t int) float64 {
-		return g.apart(s,
-			t) / (2 * g.radius) * (1 + 0x1p-40)
+		return g.apart(s, t) / (2 * g.radius) * (1 + 0x1p-40)
 	}}
 	n := float64(people)
 	g.gamma = concentration(p, float64(p.Items), n) * p.lipschitz()

@@ -151,10 +151,9 @@ func planOutputPhases(p Public) (*Plan, error) {
 			}
 			solvers[i] = s
 		}
-		return phasesRisk(p, c.phases,
-			func(i int) float64 {
-				return generalisation(p, c.at(i)+p.Ridge, parts[i][1]-parts[i][0]) + p.steepest()*solvers[i].xi
-			},
+		return phasesRisk(p, c.phases, func(i int) float64 {
+			return generalisation(p, c.at(i)+p.Ridge, parts[i][1]-parts[i][0]) + p.steepest()*solvers[i].xi
+		},
 			func(i int) float64 { return c.at(i) / 2 },
 			func(i int) float64 { return std(i, solvers[i], parts[i][1]-parts[i][0]) })
 	}

@@ -112,14 +112,13 @@ func (m phasing) least(p Public) (n int) {
 // risk bounds the expected excess risk, on the people's rows or on new ones, given the noise of each phase.
 func (m phasing) risk(p Public, c course, std func(i int) float64, xi func(i int) float64) float64 {
 	parts := m.parts(p.People, c.phases)
-	return phasesRisk(p, c.phases,
-		func(i int) float64 {
-			fit := p.steepest() * xi(i)
-			if m.disjoint {
-				fit += generalisation(p, m.weight(c, i)+p.Ridge, parts[i][1]-parts[i][0])
-			}
-			return fit
-		},
+	return phasesRisk(p, c.phases, func(i int) float64 {
+		fit := p.steepest() * xi(i)
+		if m.disjoint {
+			fit += generalisation(p, m.weight(c, i)+p.Ridge, parts[i][1]-parts[i][0])
+		}
+		return fit
+	},
 		func(i int) float64 { return m.weight(c, i) / 2 }, std) + p.failure()*p.steepest()*p.diameter()
 }
 

@@ -115,8 +115,7 @@ func planOutputSGD(p Public) (*Plan, error) {
 	risk := func(c course, std func(i, people int) float64) float64 {
 		parts := halves(p.People, c.phases)
 		size := func(i int) int { return parts[i][1] - parts[i][0] }
-		return phasesRisk(p, c.phases,
-			func(i int) float64 { fit, _ := p.passRisk(c.at(i), size(i)); return fit },
+		return phasesRisk(p, c.phases, func(i int) float64 { fit, _ := p.passRisk(c.at(i), size(i)); return fit },
 			func(i int) float64 { _, drift := p.passRisk(c.at(i), size(i)); return drift },
 			func(i int) float64 { return std(i, size(i)) })
 	}

@@ -88,9 +88,8 @@ func planned(m curator.Method, clip, spread float64) rival {
 		name += fmt.Sprintf(", clip norm %v", clip)
 	}
 	return rival{name, false, func(p *population, at crowdCell, seeds int) (excess []float64, note string, err error) {
-		if most, limited := mostPeople[m.Name]; limited && at.people > most || m.Name == "group-sgd" &&
-			at.people*at.items > mostSteps ||
-			clip != peopleLipschitz && at.people*at.items > mostCut {
+		if most, limited := mostPeople[m.Name]; limited && at.people > most ||
+			m.Name == "group-sgd" && at.people*at.items > mostSteps || clip != peopleLipschitz && at.people*at.items > mostCut {
 			return nil, "", errLong
 		}
 		public := at.public(spread)

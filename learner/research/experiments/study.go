@@ -193,9 +193,8 @@ func (s *setting) delta() float64 { return math.Floor(1e9/float64(s.least)/float
 // plan plans the task file for an epsilon.
 func (s *setting) plan(epsilon float64) error {
 	sets := append(slices.Clone(s.sets), fmt.Sprintf("privacy.epsilon=%v", epsilon),
-		fmt.Sprintf("privacy.delta=%v", s.delta()),
-		fmt.Sprintf("silo.count=%d", len(s.silos)), fmt.Sprintf("silo.reports=%d", s.reports), fmt.Sprintf("silo.units=%d",
-			s.least))
+		fmt.Sprintf("privacy.delta=%v", s.delta()), fmt.Sprintf("silo.count=%d", len(s.silos)),
+		fmt.Sprintf("silo.reports=%d", s.reports), fmt.Sprintf("silo.units=%d", s.least))
 	spec, err := s.declared(sets)
 	if err != nil {
 		return err

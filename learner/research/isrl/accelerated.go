@@ -29,9 +29,8 @@ func (f onePass) batch() float64 {
 	if f.Convexity > 0 {
 		return f.strongBatch(f.signal() / (f.Lipschitz * f.Lipschitz * f.Dim * f.logDelta()))
 	}
-	k := math.Pow(f.Lipschitz/(f.Smoothness*f.Diameter), 0.4) * math.Pow(f.Records, 0.6) * math.Pow(f.Dim*f.logDelta(),
-		0.2) /
-		(math.Pow(f.Epsilon, 0.4) * math.Pow(f.Available, 0.2))
+	k := math.Pow(f.Lipschitz/(f.Smoothness*f.Diameter), 0.4) * math.Pow(f.Records, 0.6) *
+		math.Pow(f.Dim*f.logDelta(), 0.2) / (math.Pow(f.Epsilon, 0.4) * math.Pow(f.Available, 0.2))
 	return f.withinRecords(k)
 }
 

@@ -83,9 +83,8 @@ func (f summed) batch() float64 {
 		return f.strongBatch(f.signal() * f.Available / (f.Lipschitz * f.Lipschitz * f.Dim * f.logDelta()))
 	}
 	log := math.Log(f.Dim / f.Delta)
-	return f.withinRecords(math.Pow(f.Lipschitz/(f.Smoothness*f.Diameter), 0.4) * math.Pow(f.Records,
-		0.6) * math.Pow(f.Dim*log*log, 0.2) /
-		math.Pow(f.Epsilon*f.Available, 0.4))
+	return f.withinRecords(math.Pow(f.Lipschitz/(f.Smoothness*f.Diameter), 0.4) *
+		math.Pow(f.Records, 0.6) * math.Pow(f.Dim*log*log, 0.2) / math.Pow(f.Epsilon*f.Available, 0.4))
 }
 
 // noise returns the standard deviation of a coordinate of one round's mean, summed by P_vec over M K
