@@ -242,7 +242,7 @@ func (h *History) RollBack(ctx context.Context, round uint64, now time.Time) (Re
 	newest := h.newest()
 	stands := at.Cursor.Round
 	if newest.Round == stands {
-		stands = newest.stands()
+		stands = newest.current()
 	}
 	if round == stands {
 		return Record{}, fmt.Errorf("round %d: its model is the one that stands", round)

@@ -61,8 +61,8 @@ type Moment struct {
 	Time  time.Time `json:"time"`
 }
 
-// stands returns the round whose model is current from this round to the next.
-func (r *Record) stands() uint64 {
+// current returns the round whose model is current from this round to the next.
+func (r *Record) current() uint64 {
 	if r.RolledBack() {
 		return r.Rollback.To
 	}
@@ -77,7 +77,7 @@ func (r Record) rollBack(to uint64, now time.Time) *Record {
 	if !r.Snapshot && !r.RolledBack() { // else the current model is another round's
 		r.Snapshot, r.Kept = true, &Moment{r.Round, r.Time}
 	}
-	r.Rollback = &Rollback{To: to, After: r.Round, From: r.stands(), Time: now}
+	r.Rollback = &Rollback{To: to, After: r.Round, From: r.current(), Time: now}
 	r.Rollbacks++
 	return &r
 }

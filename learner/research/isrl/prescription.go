@@ -128,8 +128,8 @@ func (f summed) prescribe() (Prescription, error) {
 	return p, nil
 }
 
-// At returns the noise of one report that the theorem asks for in other rounds and batches than its own; NaN
-// where it has none.
+// At returns the noise of one report that the theorem prescribes for these rounds and this batch, which may differ from
+// its own; NaN where it prescribes none.
 func (f Federation) At(theorem string, rounds, batch uint64) (float64, error) {
 	r, k := float64(rounds), float64(batch)
 	switch theorem {

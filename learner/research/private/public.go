@@ -38,7 +38,7 @@ type Public struct {
 	// Replace selects the target for one record replaced by another; by default it is for one record more or
 	// less.
 	Replace bool `json:"replace"`
-	// Passes bounds the expected number of gradients by Passes N; 0 stands for 10 of noisy SGD and 100 of the others.
+	// Passes bounds the expected number of gradients by Passes N; 0 means 10 for noisy SGD and 100 for the others.
 	Passes float64 `json:"passes"`
 	// Rounds bounds the query depth; 0 is no bound.
 	Rounds int `json:"max_rounds"`
