@@ -66,7 +66,7 @@ func (p *Tail) Step(e Estimate) error {
 
 // MarshalBinary returns the state, see learner.Algorithm.
 func (p *Tail) MarshalBinary() ([]byte, error) {
-	return appendFloats(p.encode(p.theta, p.mean), p.users), nil
+	return AppendFloats(p.encode(p.theta, p.mean), p.users), nil
 }
 
 // UnmarshalBinary replaces the state, see learner.Algorithm.
@@ -74,7 +74,7 @@ func (p *Tail) UnmarshalBinary(data []byte) error {
 	if len(data) < 8 {
 		return fmt.Errorf("%w: %d bytes", ErrState, len(data))
 	}
-	users := floats(data[len(data)-8:])[0]
+	users := Floats(data[len(data)-8:])[0]
 	if !(users >= 0 && users <= 1<<60) {
 		return fmt.Errorf("%w: %v users in a mean", ErrState, users)
 	}

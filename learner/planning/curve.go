@@ -48,7 +48,7 @@ func (y Baseline) Curve(p Problem) (Curve, error) {
 		if y.Name == BaselineLocal {
 			return alone, err
 		}
-		return central{mu: mu, perUser: alone.perUser}, err
+		return central(mu, alone), err
 	}}, nil
 }
 

@@ -1,10 +1,8 @@
 package service
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/panlearn/panlearn/learner/method"
@@ -103,22 +101,4 @@ func readRecord(k state.Kept) (r Record, err error) {
 		return r, fmt.Errorf("record of round %d: it says round %d", k.Round, r.Round)
 	}
 	return r, nil
-}
-
-// encodeModel writes parameters as they are kept: IEEE 754, little endian.
-func encodeModel(theta []float64) []byte {
-	out := make([]byte, 0, 8*len(theta))
-	for _, x := range theta {
-		out = binary.LittleEndian.AppendUint64(out, math.Float64bits(x))
-	}
-	return out
-}
-
-// decodeModel is the inverse of encodeModel.
-func decodeModel(data []byte) []float64 {
-	out := make([]float64, len(data)/8)
-	for i := range out {
-		out[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:]))
-	}
-	return out
 }
