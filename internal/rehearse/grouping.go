@@ -14,9 +14,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A Grouping counts the blocks, units and left-over rows of the training data if a report is about more than one row.
+// A grouping counts the blocks, units and left-over rows of the training data if a report is about more than one row.
 // It holds for all runs, which differ in who comes when.
-type Grouping struct {
+type grouping struct {
 	Silos    int `json:"silos,omitempty"`         // that take part
 	Refused  int `json:"refused_silos,omitempty"` // that have too few units
 	Units    int `json:"units"`                   // rows, or people, of those who take part
@@ -29,7 +29,7 @@ type Grouping struct {
 
 // Groups holds the units and blocks of a task with reports about more than one row.
 type Groups struct {
-	counts *Grouping
+	counts *grouping
 	units  []block.Block   // people, or the units of the silos that take part, each by itself
 	silos  [][]block.Block // the units of each silo; nil: the task has none
 	blocks func(plan *wire.Plan, seed uint64) (all []block.Block, silos []int)
@@ -73,7 +73,7 @@ func Group(job run.Job, rows *Rows, split string, progress io.Writer) (g Groups,
 	if err != nil {
 		return g, fmt.Errorf("--%w", err)
 	}
-	g.counts = &Grouping{}
+	g.counts = &grouping{}
 	for _, name := range named {
 		if name == "" {
 			g.counts.Nameless++
@@ -167,12 +167,12 @@ func unitsOf(plan *wire.Plan) int {
 }
 
 // Left describes the rows that are in no report.
-func (g Grouping) Left() string {
+func (g grouping) Left() string {
 	return fmt.Sprintf("%d rows are beyond user.items, and %d are nobody's", g.Surplus, g.Nameless)
 }
 
 // people describes the rows in no report and the people in several silos, for silos that protect people.
-func (g Grouping) people() string {
+func (g grouping) people() string {
 	var text string
 	if g.Surplus+g.Nameless > 0 {
 		text = "; " + g.Left()

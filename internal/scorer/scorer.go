@@ -21,10 +21,10 @@ import (
 
 // Bounds of what is read.
 const (
-	MaxBody   = 8 << 20   // bytes of a body
-	MaxEvents = 10_000    // of a body
-	MaxAnswer = 64 << 20  // bytes of an answer
-	MaxRoom   = 256 << 20 // bytes of all bodies and responses at one time
+	maxBody   = 8 << 20   // bytes of a body
+	maxEvents = 10_000    // of a body
+	maxAnswer = 64 << 20  // bytes of an answer
+	maxRoom   = 256 << 20 // bytes of all bodies and responses at one time
 )
 
 // A Source reads a snapshot, in any format that model.Parse reads. An error that wraps ErrNotYet at the first reading

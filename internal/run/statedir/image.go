@@ -203,13 +203,13 @@ func (e archiveError) Error() string { return string(e) }
 
 func (archiveError) Unwrap() error { return state.ErrArchive }
 
-// A Reader is called with what a state folder has committed: the checkpoint, all entries of its ledger, and then what
+// A reader is called with what a state folder has committed: the checkpoint, all entries of its ledger, and then what
 // is kept of its rounds, each to be read once.
-type Reader func(c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept, error]) error
+type reader func(c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept, error]) error
 
 // Copy calls with what a state folder has committed, also while a learner holds it. Nothing is verified but the
 // checkpoint and the newest entries; state.Checkpoint.VerifyLedger does the rest.
-func Copy(ctx context.Context, where Where, use Reader) error {
+func Copy(ctx context.Context, where Where, use reader) error {
 	return consult(ctx, where, AskBackup, func(r io.Reader) error {
 		c, entries, kept, err := readImage(r)
 		if err != nil {

@@ -12,8 +12,8 @@ func (f onePass) noise(batch float64) float64 {
 }
 
 // conditions returns the premises of its privacy.
-func (f onePass) conditions(batch float64) []Condition {
-	return []Condition{
+func (f onePass) conditions(batch float64) []condition {
+	return []condition{
 		atMost("epsilon <= 8 ln(1/delta)", f.Epsilon, 8*f.logDelta()),
 		atMost("K <= n", batch, f.Records),
 	}

@@ -28,7 +28,7 @@ type Prescription struct {
 	Regularization *float64 `json:"regularization,omitempty"` // lambda, instead of such a v
 	Stages         int      `json:"stages,omitempty"`         // of a strongly convex objective, that fit
 
-	Conditions []Condition `json:"conditions"`
+	Conditions []condition `json:"conditions"`
 	// Epsilon bounds the real cost of these rounds, of batches drawn without replacement, from both sides;
 	// nil where no accountant here applies.
 	Epsilon *Interval `json:"epsilon,omitempty"`

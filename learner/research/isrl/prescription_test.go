@@ -42,7 +42,7 @@ func TestPrescribe(t *testing.T) {
 			}
 			continue
 		}
-		met := !slices.ContainsFunc(p.Conditions, func(c Condition) bool { return !c.Met })
+		met := !slices.ContainsFunc(p.Conditions, func(c condition) bool { return !c.Met })
 		if p.Theorem != c.want || met != c.met || p.Rounds < 1 || p.Batch < 1 || float64(p.Batch) > c.f.Records {
 			t.Errorf("%s: %+v", c.want, p)
 		}

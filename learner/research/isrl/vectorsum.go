@@ -96,8 +96,8 @@ func (f summed) noise(batch float64) (float64, error) {
 }
 
 // conditions returns the premises of Theorem 5.2.
-func (f summed) conditions(batch float64) []Condition {
-	return []Condition{
+func (f summed) conditions(batch float64) []condition {
+	return []condition{
 		atMost("epsilon <= 15", f.Epsilon, 15),
 		atMost("delta < 1/2", f.Delta, math.Nextafter(0.5, 0)),
 		atMost("K <= n", batch, f.Records),

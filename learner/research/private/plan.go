@@ -17,7 +17,7 @@ type Plan struct {
 	// ReSQueSCO, of the population. It is +Inf for ReSQueBall, which has no bound.
 	Bound float64 `json:"bound"`
 	// Cost is an upper bound on the cost of the whole run.
-	Cost Cost `json:"cost"`
+	Cost cost `json:"cost"`
 	// Rounds is the query depth: the number of times that queries wait for earlier answers.
 	Rounds int `json:"rounds"`
 	// Queries is the expected number of gradients of single records.
@@ -163,7 +163,7 @@ type result struct {
 	// for it as it is.
 	Theta []float64
 	// Cost is the cost by the ledger at the end.
-	Cost Cost
+	Cost cost
 }
 
 // Fit learns from at most N records. A nil entropy is the system's; any other is for tests and simulations. The

@@ -100,8 +100,8 @@ func (p Public) passes() float64 {
 	return 10
 }
 
-// A Cost bounds the privacy cost of a plan.
-type Cost struct {
+// A cost bounds the privacy cost of a plan.
+type cost struct {
 	// Epsilon and Delta hold for neighbours of which one has one record more (add/remove).
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`
@@ -111,7 +111,7 @@ type Cost struct {
 	ReplaceDelta   float64 `json:"replace_delta"`
 }
 
-func newCost(eps, delta float64) Cost {
-	return Cost{Epsilon: eps, Delta: delta, ReplaceEpsilon: 2 * eps,
+func newCost(eps, delta float64) cost {
+	return cost{Epsilon: eps, Delta: delta, ReplaceEpsilon: 2 * eps,
 		ReplaceDelta: min(1, delta*(1+math.Exp(eps))*(1+1e-12))}
 }
