@@ -28,8 +28,8 @@ type filteredPhase struct {
 	// block holds the number of people who make one of the points that are compared, the mean of their gradients; 0: 1
 	block int
 
-	// the start's from the minimiser of the risk, at most, in the mean square: the radius of the run that the phase
-	// begins; 0: it does not
+	// distance bounds the root mean square distance of the start from the minimiser of the risk, where the phase begins a
+	// run; 0: it begins none
 	distance float64
 }
 

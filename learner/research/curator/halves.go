@@ -72,13 +72,14 @@ func bestCourse(fewest, most int, low, high float64, growths []float64, risk fun
 	return best, least
 }
 
-// A turn is a phase that releases a point, given the last released one, or halts: then the point is not to be
-// looked at.
+// A turn is a phase that releases a point, given the last released one, or halts: then its point must not be used.
 type turn interface {
 	release(ctx context.Context, t *table, from []float64, people []int, entropy rand.Source) (x []float64, released bool,
 		err error)
-	cost() (std, delta float64) // of one coordinate of the release; that was evaluated at the budget's epsilon
-	inexact() float64           // of what is released, before its noise
+	// cost returns the standard deviation of the noise on one coordinate of the release, and the delta that was evaluated
+	// at the budget's epsilon.
+	cost() (std, delta float64)
+	inexact() float64 // bounds the solver's error, before the noise
 }
 
 // inTurns returns a plan of turns, each on a part of the people. Parts share nobody, so every turn has the

@@ -33,7 +33,7 @@ type study struct {
 	steps, local bounds // of the size of a step along a mean gradient, and of a silo's own
 	// trials of a choice, and the share 1/thin of rows that they learn from where steps are along means; 0: 1
 	tries, thin int
-	released    func(a attempt) (reporter, error) // what the released script answers; nil: as the paper's noise
+	released    func(a attempt) (reporter, error) // of the released script; nil: it has the paper's noise
 	// silos of one label share its rows, and draw of them with replacement, as released
 	doubleDraws bool
 	// columns are features as the paper has them, and no task's: nothing is planned then; nil: the task file's

@@ -21,7 +21,7 @@ func newLedger(target accounting.Budget) ledger {
 	return ledger{target: target, curve: accounting.NewRenyi()}
 }
 
-// entry is a kind of release.
+// An entry is the cost of one release.
 type entry struct {
 	curve        accounting.Renyi
 	slack, drift float64

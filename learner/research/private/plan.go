@@ -32,7 +32,7 @@ type Plan struct {
 	method method
 }
 
-// A method is planned: sgd, pv, localized or ball.
+// A method is a method with its planned numbers: sgd, pv, localized or ball.
 type method interface {
 	// ledger returns the largest charge of the whole run.
 	ledger(p Public) ledger

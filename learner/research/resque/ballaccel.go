@@ -94,8 +94,8 @@ func (f ballPlan) copies() int {
 	return copiesFor(f.gap/10/f.longest/f.reach/steps/probes, 0.9)
 }
 
-// An Outer is BallAccel's outer loop for callers with subproblems of their own: of an L-Lipschitz F, against
-// the points of norm at most Radius.
+// An Outer is BallAccel's outer loop for callers that solve the subproblems themselves. It minimises an L-Lipschitz F,
+// in comparison with the points of norm at most Radius.
 type Outer struct {
 	Lipschitz, Radius, Ball, Gap float64 // L, R, r and the gap, all above 0
 	// at most so many steps, of at most so many distances each; 0: as many as the proof needs
@@ -108,7 +108,7 @@ func (o Outer) plan() ballPlan {
 	return f
 }
 
-// Strengths returns the least lambda that is asked for, and the largest.
+// Strengths returns the smallest and the largest lambda of the subproblems.
 func (o Outer) Strengths() (least, most float64) {
 	f := o.plan()
 	return f.least, f.most
