@@ -27,7 +27,8 @@ import (
 type Plan struct {
 	Wire  *wire.Plan
 	Start statedir.Release // what is known before the release; Model is the public start
-	// Fit computes the release, with the system's entropy. Nothing leaves the process before it returns.
+	// Fit computes the release, with the system's entropy. Nothing it computes may leave the process before it returns: if
+	// interrupted, it is run again, with other noise.
 	Fit func(ctx context.Context) (statedir.Release, error)
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/panlearn/panlearn/internal/run/curated"
 	"github.com/panlearn/panlearn/internal/run/pipeline"
 	"github.com/panlearn/panlearn/internal/run/runlearner"
 	"github.com/panlearn/panlearn/internal/run/statedir"
@@ -42,8 +43,8 @@ type Config struct {
 	Spec         *task.Spec // of one place, see task.LoadTogether, of as many units as the data have
 	Data         Data
 	StateDir     string
-	MaxBlockRows uint64 // see device.Settings
-	Once         *Once  // a method of one process, which has the rows; nil: the pipeline
+	MaxBlockRows uint64        // see device.Settings
+	Once         *curated.Plan // of a method of one process, which has the rows; nil: the pipeline
 
 	Watch  service.Observer
 	Fill   func(users, cohort uint64)
