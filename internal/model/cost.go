@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -54,7 +55,7 @@ func (t *tally) costs(c Cost) *costFigures {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int { return compareSize(t.kept[a], t.kept[b]) })
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(t.kept[a], t.kept[b]) })
 	cost := c.FalsePositive * negatives // all predicted positive; then the lowest scores no longer
 	least := out.Constant * n
 	for i, at := range order {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -275,21 +276,11 @@ func (e *explainer) result(class int) Explanation {
 		}
 		out.Columns = append(out.Columns, best)
 	}
-	slices.SortStableFunc(out.Columns, func(a, b contribution) int { return -compareSize(a.size(), b.size()) })
+	slices.SortStableFunc(out.Columns, func(a, b contribution) int { return cmp.Compare(b.size(), a.size()) })
 	if e.event != nil {
 		out.Event = e.explained(class, out.Intercept)
 	}
 	return out
-}
-
-func compareSize(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // intercept returns what an event scores to which no column contributes.
@@ -334,7 +325,7 @@ func (e *explainer) contribution(g, k int, declared map[string][]valued) contrib
 		out.Class = e.classes[k]
 	}
 	if list := declared[e.groups[g].name]; len(list) > 1 {
-		by := func(a, b valued) int { return compareSize(a.parts[k], b.parts[k]) }
+		by := func(a, b valued) int { return cmp.Compare(a.parts[k], b.parts[k]) }
 		low, high := slices.MinFunc(list, by), slices.MaxFunc(list, by)
 		out.Lowest, out.Highest = &Valued{low.value, low.parts[k]}, &Valued{high.value, high.parts[k]}
 		effect := high.parts[k] - low.parts[k]
@@ -369,7 +360,7 @@ func (e *explainer) explained(class int, intercept []float64) *explained {
 		out.Parts = append(out.Parts, part{Column: e.groups[g].name, Contribution: e.event[g][k] - mean})
 	}
 	slices.SortStableFunc(out.Parts, func(a, b part) int {
-		return -compareSize(math.Abs(a.Contribution), math.Abs(b.Contribution))
+		return cmp.Compare(math.Abs(b.Contribution), math.Abs(a.Contribution))
 	})
 	return out
 }
