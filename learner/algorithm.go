@@ -29,14 +29,20 @@ type Algorithm interface {
 	UnmarshalBinary([]byte) error
 }
 
+// practicalOf returns the method of a practical plan, also of one with scores; nil for the method of a proved plan.
+func practicalOf(a Algorithm) *method.Practical {
+	if v, scored := a.(*method.Validated); scored {
+		a = v.Inner()
+	}
+	p, _ := a.(*method.Practical)
+	return p
+}
+
 // LearnedOf returns the result of the first cohorts of a practical plan; nil in a proved plan, or before there
 // is a result.
 func LearnedOf(a Algorithm) *practical.Learned {
-	switch a := a.(type) {
-	case *method.Practical:
-		return a.Learned()
-	case *method.Validated:
-		return LearnedOf(a.Inner())
+	if p := practicalOf(a); p != nil {
+		return p.Learned()
 	}
 	return nil
 }
@@ -44,11 +50,8 @@ func LearnedOf(a Algorithm) *practical.Learned {
 // BaselineOf returns the baseline that the first cohort of a practical plan released; nil in a proved plan, or
 // before the release.
 func BaselineOf(a Algorithm) *practical.Baseline {
-	switch a := a.(type) {
-	case *method.Practical:
-		return a.Baseline()
-	case *method.Validated:
-		return BaselineOf(a.Inner())
+	if p := practicalOf(a); p != nil {
+		return p.Baseline()
 	}
 	return nil
 }
@@ -65,22 +68,16 @@ func ValidationOf(a Algorithm) *method.Validation {
 // Announce sets the cohort of the next round for a method that follows a stream and whose caller chooses the cohort.
 // Query and the state then describe that round. It does nothing for other methods.
 func Announce(a Algorithm, cohort uint64) {
-	switch a := a.(type) {
-	case *method.Practical:
-		a.Announce(cohort)
-	case *method.Validated:
-		Announce(a.Inner(), cohort)
+	if p := practicalOf(a); p != nil {
+		p.Announce(cohort)
 	}
 }
 
 // RollBack continues a method from one of its earlier models, see method.Practical.RollBack. Other methods return an
 // error that wraps method.ErrNoRollback.
 func RollBack(a Algorithm, model []float64) error {
-	switch a := a.(type) {
-	case *method.Practical:
-		return a.RollBack(model)
-	case *method.Validated:
-		return RollBack(a.Inner(), model)
+	if p := practicalOf(a); p != nil {
+		return p.RollBack(model)
 	}
 	return method.ErrNoRollback
 }
@@ -88,11 +85,8 @@ func RollBack(a Algorithm, model []float64) error {
 // TrackingOf returns how a method follows a stream that never ends; nil for methods that do not, and before
 // their first round of gradients.
 func TrackingOf(a Algorithm) *method.Tracking {
-	switch a := a.(type) {
-	case *method.Practical:
-		return a.Tracking()
-	case *method.Validated:
-		return TrackingOf(a.Inner())
+	if p := practicalOf(a); p != nil {
+		return p.Tracking()
 	}
 	return nil
 }

@@ -153,9 +153,8 @@ func stage(plan *wire.Plan, f *wire.Phase, set convex.Set, continuous wire.Conti
 			return method.PAGDConfig{Dim: dim, Set: set, Steps: f.Rounds, V: a.GetV(), Mu: a.GetMu(), Ridge: plan.Ridge,
 				Interactive: manifest.RoundsPerUser(plan) > 1}, nil
 		case wire.Continuous_CONTINUOUS_EPOCHS:
-			return method.EpochsConfig{Dim: dim, Set: set, Horizon: f.Rounds, V: a.GetV(), Smoothness: a.GetSmoothness(),
-				Mu:    a.GetMu(),
-				Ridge: plan.Ridge}, nil
+			return method.EpochsConfig{Dim: dim,
+				Set: set, Horizon: f.Rounds, V: a.GetV(), Smoothness: a.GetSmoothness(), Mu: a.GetMu(), Ridge: plan.Ridge}, nil
 		}
 	case *wire.Phase_Prox:
 		if continuous == wire.Continuous_CONTINUOUS_NO {

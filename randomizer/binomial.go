@@ -16,7 +16,7 @@ const (
 
 // A Binomial draws from Bin(trials, p) exactly: every outcome has the binomial probability to the last bit, provided
 // that the source's bits are uniform and independent. Few trials are flipped coin by coin; many are inverted from
-// a table with certified error bounds that asks for more random bits whenever the bounds leave the outcome open
+// a table with certified error bounds, which draws more random bits whenever the bounds leave the outcome open
 // (the proof is at the type inversion). More than 2^31 trials are a sum of independent draws.
 //
 // A Binomial is immutable and may be shared; each concurrent caller of Sample needs its own source.

@@ -110,9 +110,8 @@ person could report twice. A key serves one task.`,
 			} else {
 				err = runissuer.Run(c.Context(), config)
 			}
-			return cli.Classify(err, cli.Is(cli.ExitRefused, issuer.ErrList),
-				cli.Is(cli.ExitRefused, runissuer.ErrKey), cli.Is(cli.ExitUsage, fs.ErrNotExist),
-				cli.Is(cli.ExitTransient, disk.ErrHeld))
+			return cli.Classify(err, cli.Is(cli.ExitRefused, issuer.ErrList), cli.Is(cli.ExitRefused, runissuer.ErrKey),
+				cli.Is(cli.ExitUsage, fs.ErrNotExist), cli.Is(cli.ExitTransient, disk.ErrHeld))
 		},
 	}
 	flags := c.Flags()

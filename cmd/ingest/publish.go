@@ -205,8 +205,7 @@ credentials of the broker are needed.`,
 			show.Close()
 			if summary != (device.Summary{}) || err == nil {
 				if printed := p.json.Print(c.OutOrStdout(), summary, func(w io.Writer) error {
-					return printSummary(w, summary,
-						watch.Standing(), p.state != "", err)
+					return printSummary(w, summary, watch.Standing(), p.state != "", err)
 				}); err == nil {
 					err = printed
 				}
@@ -228,8 +227,7 @@ credentials of the broker are needed.`,
 	c.Flags().StringVar(&tasks, "tasks", "", "`DIR` with the task files of the tasks of this process")
 	c.Flags().StringVar(&p.task, "task", "", "`NAME` of the task, instead of a task file")
 	cli.Data(c.Flags(), &p.data, "`FILE` of events, or a quoted pattern of files; gzip and zstd too; - for standard input")
-	c.Flags().StringVar(&p.format, "format", "",
-		task.FormatHelp())
+	c.Flags().StringVar(&p.format, "format", "", task.FormatHelp())
 	c.Flags().StringVar(&p.state, "state", "",
 		"`DIR` that remembers which rows took part; without it a second run sends rows again")
 	c.Flags().StringVar(&p.policy, "policy", "", "`FILE` with what these devices agree to (YAML)")
@@ -401,8 +399,7 @@ func (p *publisher) inspect(c *cobra.Command) error {
 		return err
 	}
 	if err := p.json.Print(c.OutOrStdout(), report, func(w io.Writer) error {
-		return cli.PrintInspection(w,
-			report)
+		return cli.PrintInspection(w, report)
 	}); err != nil {
 		return err
 	}

@@ -152,11 +152,9 @@ leader.`,
 			if list != nil {
 				run = func() error { return runstage.RunMany(c.Context(), config, list) }
 			}
-			return cli.Classify(run(), cli.Is(cli.ExitRefused, stage.ErrFolder),
-				cli.Is(cli.ExitRefused, stage.ErrHidden),
-				cli.As[*natsjs.ConfigError](cli.ExitUsage),
-				cli.Is(cli.ExitUsage, fs.ErrNotExist), cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
-				cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
+			return cli.Classify(run(), cli.Is(cli.ExitRefused, stage.ErrFolder), cli.Is(cli.ExitRefused, stage.ErrHidden),
+				cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
+				cli.Is(cli.ExitTransient, natsjs.ErrNoStream), cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
 		},
 	}
 	broker.Flags(c.Flags())

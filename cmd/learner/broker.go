@@ -325,8 +325,7 @@ broker has no stream of that name, the exit code is 1.`,
 		},
 	}
 	f.Flags(c.Flags())
-	c.Flags().BoolVar(&force, "force", false,
-		"also remove a task that has not ended, such as one whose learner is lost")
+	c.Flags().BoolVar(&force, "force", false, "also remove a task that has not ended, such as one whose learner is lost")
 	return c
 }
 

@@ -59,8 +59,7 @@ noise, for people who may see them. The exit code is 1 if no row fits.`,
 				return report.Unfit()
 			}
 			if err := asJSON.Print(c.OutOrStdout(), report, func(w io.Writer) error {
-				return cli.PrintInspection(w,
-					report)
+				return cli.PrintInspection(w, report)
 			}); err != nil {
 				return err
 			}

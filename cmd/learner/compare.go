@@ -29,8 +29,7 @@ func (o *choosing) flags(c *cobra.Command) {
 		"print a table to choose from: trust, unit, passes and method, with predicted accuracy (docs/why/choosing.md)")
 	cli.Data(c.Flags(), &o.data.Path,
 		"with --compare: predict on the rows of a public `FILE`, or of a quoted pattern of files (default: rows made up from the declaration)")
-	c.Flags().StringVar((*string)(&o.data.Format), "format", "",
-		"with --compare: "+task.FormatHelp())
+	c.Flags().StringVar((*string)(&o.data.Format), "format", "", "with --compare: "+task.FormatHelp())
 	c.Flags().StringVar(&o.split, "split", sim.SplitBlocks,
 		"with --compare and --data: divide the data into the task's silos by `WAY`: "+
 			"blocks, sorted-label, label, label-pairs or column:NAME")

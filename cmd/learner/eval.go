@@ -103,8 +103,7 @@ people who may see the events.`,
 	}
 	c.Flags().StringArrayVar(&e.models, "model", nil, "snapshot `FILE`, json or npy; repeat to compare two")
 	cli.Data(c.Flags(), &e.data, "data `FILE`, or a quoted pattern of files; gzip and zstd too; - for standard input")
-	c.Flags().StringVar(&e.format, "format", "",
-		task.FormatHelp())
+	c.Flags().StringVar(&e.format, "format", "", task.FormatHelp())
 	c.Flags().Float64Var(&e.threshold, "threshold", 0, thresholdHelp)
 	c.Flags().StringVar(&e.cost, "cost", "",
 		"for two classes, the costs `FP:FN` of a false positive and a false negative; they decide the threshold if there are probabilities and no --threshold")
@@ -215,8 +214,7 @@ func (e evalConfig) compare(c *cobra.Command, asJSON cli.JSON) error {
 	}
 	return asJSON.Print(c.OutOrStdout(), result, func(w io.Writer) error {
 		return errors.Join(printed(w, "first: %s\n", e.models[0]), printEvaluation(w, result.First),
-			printed(w, "second: %s\n", e.models[1]),
-			printEvaluation(w, result.Second), printDifferences(w, result))
+			printed(w, "second: %s\n", e.models[1]), printEvaluation(w, result.Second), printDifferences(w, result))
 	})
 }
 

@@ -100,8 +100,7 @@ memory. Nothing is charged, and the model says that it is not private. The model
 	f.log.Flags(c.Flags(), "warn")
 	cli.Data(c.Flags(), &f.data, "data `FILE` to learn from, or a quoted pattern of files; gzip and zstd too")
 	c.Flags().StringVar(&f.test, "test", "", "test data `FILE`, as --data")
-	c.Flags().StringVar(&f.format, "format", "",
-		task.FormatHelp())
+	c.Flags().StringVar(&f.format, "format", "", task.FormatHelp())
 	c.Flags().UintVar(&f.holdout, "holdout", 0,
 		"test on one of `K` rows, or people where privacy.unit is user, and do not learn from it")
 	c.Flags().StringVar(&f.dir, "state", "", "`DIR` of the fit's state and ledger, created if missing")
@@ -287,9 +286,8 @@ func fitErrors(err error) error {
 		cli.As[*fit.FolderError](cli.ExitUsage), cli.As[*fit.TaskError](cli.ExitUsage),
 		cli.As[*state.VersionError](cli.ExitUsage), cli.As[*source.SchemaError](cli.ExitUsage),
 		cli.Is(cli.ExitTransient, state.ErrLocked), cli.Is(cli.ExitTransient, embedded.ErrLatched),
-		cli.Is(cli.ExitUsage, fs.ErrNotExist),
-		cli.Is(cli.ExitTransient, natsjs.ErrFullDisk), cli.Class{Code: cli.ExitTransient, Is: disk.Full},
-		cli.Class{Code: cli.ExitTransient, Is: natsjs.Failed})
+		cli.Is(cli.ExitUsage, fs.ErrNotExist), cli.Is(cli.ExitTransient, natsjs.ErrFullDisk),
+		cli.Class{Code: cli.ExitTransient, Is: disk.Full}, cli.Class{Code: cli.ExitTransient, Is: natsjs.Failed})
 }
 
 // read maps the rows, counts them, and declares the task of so many.
@@ -384,10 +382,9 @@ func (f *fitConfig) print(c *cobra.Command, s *rehearse.Rows, snapshot model.Sna
 			return fmt.Errorf("write the model: %w", err)
 		}
 	}
-	out := fitted{Task: snapshot.Task, Algorithm: plan.Algorithm, Rounds: snapshot.Round, Unit: snapshot.Privacy.Unit,
-		Public: snapshot.Privacy.Public, Rows: len(s.Train),
-		People: f.people, Start: snapshot.Privacy.Start, published: more, Baseline: s.Constant(),
-		privacy: snapshot.Privacy.String()}
+	out := fitted{Task: snapshot.Task, Algorithm: plan.Algorithm, Rounds: snapshot.Round,
+		Unit: snapshot.Privacy.Unit, Public: snapshot.Privacy.Public, Rows: len(s.Train), People: f.people,
+		Start: snapshot.Privacy.Start, published: more, Baseline: s.Constant(), privacy: snapshot.Privacy.String()}
 	if more == nil {
 		out.LeftOver = max(0, cmp.Or(f.people, len(s.Train))-int(asked(plan)))
 	}

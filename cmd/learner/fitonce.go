@@ -15,7 +15,6 @@ import (
 	released "github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/rehearse"
 	"github.com/panlearn/panlearn/internal/run/curated"
-	"github.com/panlearn/panlearn/internal/run/fit"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/oneplace"
@@ -24,7 +23,7 @@ import (
 )
 
 // once plans a method that needs all rows at once; nil: the task's has rounds.
-func (f *fitConfig) once(ctx context.Context, spec *task.Spec, s *rehearse.Rows) (*fit.Once, error) {
+func (f *fitConfig) once(ctx context.Context, spec *task.Spec, s *rehearse.Rows) (*curated.Plan, error) {
 	method := spec.Schedule.Algorithm
 	if f.sized {
 		return nil, cli.Usagef("--workers, --gap, --solver, --slack: of %s alone, with --public",
@@ -43,7 +42,7 @@ func (f *fitConfig) once(ctx context.Context, spec *task.Spec, s *rehearse.Rows)
 		}
 		return nil, cli.Usage(err)
 	}
-	return &fit.Once{Plan: plan.Wire, Start: plan.Start, Fit: plan.Fit}, nil
+	return &plan, nil
 }
 
 // persons groups the rows to learn from by the person they belong to. If rows are protected, each row is a person.
@@ -115,10 +114,9 @@ func publishedOf(v statedir.View) *published {
 	if err != nil {
 		return nil // printing goes on without it
 	}
-	return &published{Source: r.Source, NoiseStd: r.NoiseStd, Halted: r.Halted, Phase: r.Phase, Phases: r.Phases,
-		Least: r.Least, Bound: r.Bound,
-		OnRecords: r.OnRecords, Depth: r.Depth, Queries: r.Queries, Notes: r.Notes, Better: r.Baseline,
-		unit: status.Kind.Unit()}
+	return &published{Source: r.Source, NoiseStd: r.NoiseStd,
+		Halted: r.Halted, Phase: r.Phase, Phases: r.Phases, Least: r.Least, Bound: r.Bound, OnRecords: r.OnRecords,
+		Depth: r.Depth, Queries: r.Queries, Notes: r.Notes, Better: r.Baseline, unit: status.Kind.Unit()}
 }
 
 // how describes the method's course in a few words.

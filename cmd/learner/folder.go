@@ -60,9 +60,8 @@ folder: empty it and restore again.`,
 					"the learner puts that there, and all stop"
 			}
 			return f.json.Print(c.OutOrStdout(), out, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s: task %s at round %d, epsilon %s%s; chain intact\nnext: %s\n", f.dir, out.Task,
-					out.Round,
-					cli.Upper(out.EpsilonSpent, 6), out.Assuming(), out.Next)
+				_, err := fmt.Fprintf(w, "%s: task %s at round %d, epsilon %s%s; chain intact\nnext: %s\n",
+					f.dir, out.Task, out.Round, cli.Upper(out.EpsilonSpent, 6), out.Assuming(), out.Next)
 				return err
 			})
 		},
@@ -150,9 +149,8 @@ ends the task after the round. If the learner stops before that, run finish agai
 				return restErrors(err)
 			}
 			return f.json.Print(c.OutOrStdout(), s, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "task %s has ended after round %d: %s\nepsilon %s of %g, delta %g%s\n", s.Task, s.Round,
-					s.EndReason,
-					cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget, s.DeltaSpent, s.Assuming())
+				_, err := fmt.Fprintf(w, "task %s has ended after round %d: %s\nepsilon %s of %g, delta %g%s\n",
+					s.Task, s.Round, s.EndReason, cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget, s.DeltaSpent, s.Assuming())
 				return err
 			})
 		},

@@ -65,10 +65,9 @@ func printHistory(w io.Writer, h statedir.HistoryReport) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(w, "%7d  %-20s%10d%10s%10s%10s%10s%10s  %s\n", r.Round,
-			r.Time.UTC().Format("2006-01-02T15:04:05Z"), r.Users,
-			banded(r.Scores.Loss), banded(r.Scores.Accuracy), figure(r.Surprise, "%.2f"), figure(r.Memory, "%.0f"),
-			figure(&r.Clip, "%.3g"), noted(r))
+		_, err = fmt.Fprintf(w, "%7d  %-20s%10d%10s%10s%10s%10s%10s  %s\n",
+			r.Round, r.Time.UTC().Format("2006-01-02T15:04:05Z"), r.Users, banded(r.Scores.Loss),
+			banded(r.Scores.Accuracy), figure(r.Surprise, "%.2f"), figure(r.Memory, "%.0f"), figure(&r.Clip, "%.3g"), noted(r))
 	}
 	if h.Older && err == nil {
 		_, err = fmt.Fprintf(w, "earlier rounds are kept too: --newest 0\n")

@@ -235,7 +235,7 @@ func TestNeighboursDifferInOnePerson(t *testing.T) {
 			switch {
 			case person != other:
 				changed = append(changed, one)
-			case !met || rng.IntN(2) == 0: // where somebody stands first does not change
+			case !met || rng.IntN(2) == 0: // the place of a person's first row does not change
 				changed = append(changed, "p11,nothing\n")
 			}
 			for met = met || person == other; met && rng.IntN(4) == 0; {

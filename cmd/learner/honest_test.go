@@ -141,7 +141,7 @@ func TestGuaranteesOfSmallPhases(t *testing.T) {
 	}
 }
 
-// Who answers two phases is told what both cost together, which neither does alone.
+// The cost of two phases that the same users answer is more than the cost of either phase alone.
 func TestGuaranteeOfPhasesTogether(t *testing.T) {
 	one, err := accounting.Calibrate(accounting.Request{Users: 1000, Dim: 10, Epsilon: 1, Delta: 1e-6,
 		HonestFraction: accounting.One, Rounds: 4})

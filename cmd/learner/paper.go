@@ -88,8 +88,7 @@ func federationOf(job run.Job, r planReport) (isrl.Federation, error) {
 	}
 	f := isrl.Federation{Silos: float64(r.Users), Available: float64(r.Users), Records: 1, Dim: float64(p.Dim),
 		Lipschitz: p.ClipNorm, Smoothness: p.Smoothness + p.Ridge, Convexity: p.Ridge, Diameter: 2 * set.Radius(),
-		Gap:       job.TrivialRisk,
-		Deviation: p.ClipNorm, Spread: p.ClipNorm, Epsilon: p.Epsilon, Delta: p.Delta}
+		Gap: job.TrivialRisk, Deviation: p.ClipNorm, Spread: p.ClipNorm, Epsilon: p.Epsilon, Delta: p.Delta}
 	if s := p.Silos; s.Count > 0 {
 		f.Silos, f.Available, f.Records = float64(s.Count), float64(s.Reports), float64(s.Units)
 		if s.Spread > 0 {

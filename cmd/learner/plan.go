@@ -444,10 +444,9 @@ func alternativeOf(a planning.Alternative, g guarantor) (alternative, error) {
 	if err != nil {
 		return alternative{}, err
 	}
-	out.Applies, out.planned = true, &planned{Phases: phasesOf(a.Proposal), Rounds: manifest.Planned(a.Plan),
-		RoundsPerUser: uint64(manifest.RoundsPerUser(a.Plan)),
-		Privacy:       paid(a.Proposal), PredictedExcessRisk: a.ExcessRisk, OnRecords: a.OnRecords, Vacuous: a.Vacuous,
-		Guarantees: lines}
+	out.Applies, out.planned = true, &planned{Phases: phasesOf(a.Proposal),
+		Rounds: manifest.Planned(a.Plan), RoundsPerUser: uint64(manifest.RoundsPerUser(a.Plan)), Privacy: paid(a.Proposal),
+		PredictedExcessRisk: a.ExcessRisk, OnRecords: a.OnRecords, Vacuous: a.Vacuous, Guarantees: lines}
 	out.BytesPerUser = a.Sent(func(of accounting.Plan) uint64 { return of.ReportBytes })
 	out.BitsPerUser = a.Sent(func(of accounting.Plan) uint64 { return of.BitsPerCoordinate * uint64(of.Dim) })
 	return out, nil

@@ -85,8 +85,8 @@ func (s planSurvey) draw(file string) error {
 	users := riskPanel(fmt.Sprintf("%s: bound on the excess risk, epsilon = %g", s.report.Task, p.Epsilon),
 		s.report.All().Many)
 	epsilons := riskPanel(fmt.Sprintf("%s, delta = %g", s.report.All().Count(p.Users), p.Delta), "epsilon")
-	for i, c := range curves {
-		line := picture.Line{Name: c.name, Color: i, Dashes: i / 7}
+	add := func(c riskCurve, color, dashes int) {
+		line := picture.Line{Name: c.name, Color: color, Dashes: dashes}
 		line.Points = picture.Sampled(float64(p.Users), 64, 24, math.Inf(1), func(x float64) float64 {
 			return c.at(uint64(x), p.Epsilon)
 		})
@@ -95,15 +95,11 @@ func (s planSurvey) draw(file string) error {
 		line.Points = picture.Sampled(p.Epsilon, 8, 12, 60, func(x float64) float64 { return c.at(p.Users, x) })
 		epsilons.Lines = append(epsilons.Lines, line)
 	}
+	for i, c := range curves {
+		add(c, i, i/7)
+	}
 	for i, c := range s.orders() {
-		line := picture.Line{Name: c.name, Color: i, Dashes: 3}
-		line.Points = picture.Sampled(float64(p.Users), 64, 24, math.Inf(1), func(x float64) float64 {
-			return c.at(uint64(x), p.Epsilon)
-		})
-		users.Lines = append(users.Lines, line)
-		line.Name = ""
-		line.Points = picture.Sampled(p.Epsilon, 8, 12, 60, func(x float64) float64 { return c.at(p.Users, x) })
-		epsilons.Lines = append(epsilons.Lines, line)
+		add(c, i, 3)
 	}
 	users.Lines = append(users.Lines, startLine("the start", users.Lines, s.job.TrivialRisk))
 	epsilons.Lines = append(epsilons.Lines, startLine("", epsilons.Lines, s.job.TrivialRisk))

@@ -325,22 +325,19 @@ func (r planReport) printAlternatives(w io.Writer) error {
 		}
 		risk += r.vacuous(a.PredictedExcessRisk)
 		if len(a.Phases) == 1 {
-			fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t%d\t%d\t%d\t%s\t%s\n", name, *one.Rounds, one.Cohort, one.G, one.B,
-				one.P,
-				one.NoiseStd, a.BitsPerUser, a.BytesPerUser, a.RoundsPerUser, risk, curveOf(a.Guarantees))
+			fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t%d\t%d\t%d\t%s\t%s\n", name, *one.Rounds, one.Cohort,
+				one.G, one.B, one.P, one.NoiseStd, a.BitsPerUser, a.BytesPerUser, a.RoundsPerUser, risk, curveOf(a.Guarantees))
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%d\t\t\t\t\t\t%d\t%d\t%d\t%s\t%s\n", name, a.Rounds, a.BitsPerUser, a.BytesPerUser,
-			a.RoundsPerUser,
-			risk, curveOf(a.Guarantees))
+		fmt.Fprintf(t, "%s\t%d\t\t\t\t\t\t%d\t%d\t%d\t%s\t%s\n",
+			name, a.Rounds, a.BitsPerUser, a.BytesPerUser, a.RoundsPerUser, risk, curveOf(a.Guarantees))
 		for i, ph := range a.Phases {
 			title := fmt.Sprintf("phase %d", i+1)
 			if ph.Moments {
 				title = "moments"
 			}
-			fmt.Fprintf(t, "  %s\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t\t\t%d\t%.4g\t\n", title, *ph.Rounds, ph.Cohort, ph.G, ph.B, ph.P,
-				ph.NoiseStd,
-				ph.RoundsPerUser, ph.Risk)
+			fmt.Fprintf(t, "  %s\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t\t\t%d\t%.4g\t\n",
+				title, *ph.Rounds, ph.Cohort, ph.G, ph.B, ph.P, ph.NoiseStd, ph.RoundsPerUser, ph.Risk)
 		}
 	}
 	if err := t.Flush(); err != nil {

@@ -147,13 +147,11 @@ learner applies the batches that are on the broker again, which leads to the sam
 					})
 				}
 			}
-			return cli.Classify(run(), cli.Is(cli.ExitUsage, runlearner.ErrPin),
-				cli.As[*state.BudgetError](cli.ExitRefused), cli.Is(cli.ExitTransient, state.ErrLocked),
-				cli.As[*state.VersionError](cli.ExitUsage),
+			return cli.Classify(run(), cli.Is(cli.ExitUsage, runlearner.ErrPin), cli.As[*state.BudgetError](cli.ExitRefused),
+				cli.Is(cli.ExitTransient, state.ErrLocked), cli.As[*state.VersionError](cli.ExitUsage),
 				cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
 				cli.Is(cli.ExitTransient, natsjs.ErrNoStream), cli.Is(cli.ExitTransient, natsjs.ErrUnreachable),
-				cli.Is(cli.ExitTransient, embedded.ErrLatched),
-				cli.Class{Code: cli.ExitTransient, Is: disk.Full})
+				cli.Is(cli.ExitTransient, embedded.ErrLatched), cli.Class{Code: cli.ExitTransient, Is: disk.Full})
 		},
 	}
 	f.Flags(c.Flags())

@@ -131,10 +131,9 @@ func printStatus(w io.Writer, s statedir.Status) error {
 	if s.Rounds == 0 {
 		steps = cli.Count(s.Steps, "step") + ", without end,"
 	}
-	_, err := fmt.Fprintf(w, "task %s: %s in %s, %s\nepsilon %s of %g, delta %g for %s%s\n",
-		s.Task, steps, cli.Count(s.Round, "round"), s.Counted().Count(s.Users), cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget,
-		s.DeltaSpent,
-		s.Charged(), s.Assuming())
+	_, err := fmt.Fprintf(w,
+		"task %s: %s in %s, %s\nepsilon %s of %g, delta %g for %s%s\n", s.Task, steps, cli.Count(s.Round, "round"),
+		s.Counted().Count(s.Users), cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget, s.DeltaSpent, s.Charged(), s.Assuming())
 	if err == nil {
 		err = printAdversaries(w, s.Adversaries)
 	}

@@ -12,8 +12,8 @@ import (
 )
 
 // TestSimulatedRowsThatDoNotFit checks that rows without a label, which report the zero vector, teach nothing and are
-// not in the training loss: models that are not private would be worse than the best constant, which is told of the
-// others.
+// not in the training loss. If they were, models without noise would be worse than the best constant, which is computed
+// from the other rows.
 func TestSimulatedRowsThatDoNotFit(t *testing.T) {
 	dir := t.TempDir()
 	declaration, data := filepath.Join(dir, "half.yaml"), filepath.Join(dir, "half.csv")

@@ -128,9 +128,8 @@ func (t tuning) run(rows tune.Rows, seeds int, seed uint64) (tune.Report, error)
 	}
 	warn(stderr, rows)
 	cost := comparison.Cost()
-	fmt.Fprintf(stderr, "%s, %s each: %d runs of %d users, up to %d coordinates a report\n", cli.Count(cost.Settings,
-		"setting"),
-		cli.Count(cost.Seeds, "seed"), cost.Runs, cost.Users, cost.Coordinates)
+	fmt.Fprintf(stderr, "%s, %s each: %d runs of %d users, up to %d coordinates a report\n",
+		cli.Count(cost.Settings, "setting"), cli.Count(cost.Seeds, "seed"), cost.Runs, cost.Users, cost.Coordinates)
 	if cost.Simulated < cost.Users {
 		fmt.Fprintf(stderr,
 			"every round asks a sample, of at most %d users in a run, and adds the Gaussian noise of the whole cohort\n",

@@ -145,9 +145,8 @@ func (r planReport) printTurnouts(w io.Writer) {
 			p.Probability, p.PredictedExcessRisk, r.vacuous(p.PredictedExcessRisk), p.Reports)
 	}
 	if u := r.Unequal; u != nil {
-		fmt.Fprintf(w, "silo rows     %d silos of %d to %d rows, each with noise of its own: at most %.4g%s\n", len(u.Rows),
-			slices.Min(u.Rows),
-			slices.Max(u.Rows), u.PredictedExcessRisk, r.vacuous(u.PredictedExcessRisk))
+		fmt.Fprintf(w, "silo rows     %d silos of %d to %d rows, each with noise of its own: at most %.4g%s\n",
+			len(u.Rows), slices.Min(u.Rows), slices.Max(u.Rows), u.PredictedExcessRisk, r.vacuous(u.PredictedExcessRisk))
 		fmt.Fprintf(w, "              noise %.4g to %.4g in a report, %.4g in the mean of all, and %.4g if silos weighed as their rows, which is not run\n",
 			u.Least, u.Largest, u.Mean, u.ByRows)
 		fmt.Fprintf(w, "              Theorem H.1 of Lowy and Razaviyayn has Q %.4g for them, and %.4g if all had silo.units\n", u.PaperQ, u.EqualQ)

@@ -184,7 +184,7 @@ func textsOf(t *testing.T, job run.Job) map[string]string {
 		defer out.Reset()
 		return out.String()
 	}
-	// What trust local is told to want instead names silos, records and the trust.
+	// The advice against trust local without silos names silos, records and another trust.
 	texts := map[string]string{"plan": strings.ReplaceAll(print(s.report.print(&out)), s.report.Useless, "")}
 	texts["plan --json"] = strings.ReplaceAll(valuesOf(t, s.report), s.report.Useless, "")
 	body, err := job.Wire()

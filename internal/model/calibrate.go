@@ -28,12 +28,12 @@ type Calibrated struct {
 	Calibration
 	Invalid int    `json:"invalid"` // rows that do not fit; not among the examples
 	Folds   int    `json:"folds"`
-	Before  Honest `json:"before"`
-	After   Honest `json:"after"`
+	Before  honest `json:"before"`
+	After   honest `json:"after"`
 }
 
-// Honest measures how far probabilities can be relied on.
-type Honest struct {
+// honest measures how far probabilities can be relied on.
+type honest struct {
 	LogLoss          float64 `json:"log_loss"`
 	CalibrationError float64 `json:"calibration_error"` // over ten bins of equal width
 }
@@ -47,11 +47,11 @@ const minCalibration = 10
 // leastScale is the smallest scale that is taken: below it the line makes all scores nearly equal.
 const leastScale = 0.01
 
-// An UselessError reports that a calibration does not lower the log loss of examples that it was not fitted on.
-type UselessError struct{ Before, After float64 }
+// An uselessError reports that a calibration does not lower the log loss of examples that it was not fitted on.
+type uselessError struct{ Before, After float64 }
 
 // Error returns both losses.
-func (e *UselessError) Error() string {
+func (e *uselessError) Error() string {
 	return fmt.Sprintf("calibration does not help: the log loss of rows that it was not fitted on is %.5g, and %.5g without it",
 		e.After, e.Before)
 }
@@ -59,7 +59,7 @@ func (e *UselessError) Error() string {
 // Calibrate returns the snapshot with its scores on the line that fits public examples best: it is a snapshot like any
 // other, in every format. The line minimizes the log loss plus ((Scale-1)^2 + |Shift|^2)/2 in all, a normal prior of
 // width 1 around the model as it is, so that few examples move it little. It refuses a loss without probabilities and a
-// scale below leastScale, and returns an *UselessError beside the figures where the model is no better for it.
+// scale below leastScale, and returns a *uselessError beside the figures where the model is no better for it.
 func (s Snapshot) Calibrate(rows iter.Seq2[task.Row, error], format task.Format, unfit func(*task.RowError)) (Snapshot,
 	Calibrated, error) {
 	p, err := NewPredictor(s, format)
@@ -88,7 +88,7 @@ func (s Snapshot) Calibrate(rows iter.Seq2[task.Row, error], format task.Format,
 			"are the rows' labels swapped, or are they of another task? Else the model tells nothing of them", out.Scale, leastScale)
 	}
 	if out.After.LogLoss >= out.Before.LogLoss {
-		return s, out, &UselessError{out.Before.LogLoss, out.After.LogLoss}
+		return s, out, &uselessError{out.Before.LogLoss, out.After.LogLoss}
 	}
 	s.Weights, s.Intercept = slices.Clone(s.Weights), slices.Clone(s.Intercept)
 	for k, row := range s.Weights {
@@ -105,7 +105,7 @@ func (s Snapshot) Calibrate(rows iter.Seq2[task.Row, error], format task.Format,
 			line.Shift[k] += out.Scale * old.Shift[k]
 		}
 	}
-	s.Calibration, s.Probabilities = &line, OfPublic
+	s.Calibration, s.Probabilities = &line, ofPublic
 	return s, out, nil
 }
 
@@ -160,7 +160,7 @@ func (c Calibration) moved(dst, scores []float64) []float64 {
 }
 
 // measure compares the model as it is with lines that were fitted on other examples.
-func (f *fitting) measure() (before, after Honest, err error) {
+func (f *fitting) measure() (before, after honest, err error) {
 	var was, is reliance
 	for part := range folds {
 		line, err := f.fit(func(i int) bool { return i%folds != part })
@@ -197,8 +197,8 @@ func (r *reliance) add(p Predictor, scores []float64, class int) {
 	r.bins.Add(r.scratch[top], class == top)
 }
 
-func (r *reliance) honest() Honest {
-	return Honest{LogLoss: r.logLoss / float64(r.n), CalibrationError: r.bins.Error()}
+func (r *reliance) honest() honest {
+	return honest{LogLoss: r.logLoss / float64(r.n), CalibrationError: r.bins.Error()}
 }
 
 // fit returns the line that fits the examples which are taken best. It minimizes over the logarithm of the scale, so
@@ -217,21 +217,20 @@ func (f *fitting) fit(taken func(int) bool) (Calibration, error) {
 		unknowns += width
 	}
 	var moved, slopes []float64
-	problem := optimize.Problem{
-		Func: func(x []float64) float64 {
-			c := line(x)
-			sum := (c.Scale - 1) * (c.Scale - 1) / 2
-			for _, b := range c.Shift {
-				sum += b * b / 2
+	problem := optimize.Problem{Func: func(x []float64) float64 {
+		c := line(x)
+		sum := (c.Scale - 1) * (c.Scale - 1) / 2
+		for _, b := range c.Shift {
+			sum += b * b / 2
+		}
+		for i, scores := range f.scores {
+			if taken(i) {
+				moved = c.moved(moved, scores)
+				sum += logLoss(moved, f.classes[i])
 			}
-			for i, scores := range f.scores {
-				if taken(i) {
-					moved = c.moved(moved, scores)
-					sum += logLoss(moved, f.classes[i])
-				}
-			}
-			return sum
-		},
+		}
+		return sum
+	},
 		Grad: func(dst, x []float64) {
 			c := line(x)
 			dst[0] = (c.Scale - 1) * c.Scale

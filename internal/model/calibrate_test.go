@@ -55,7 +55,7 @@ func TestCalibrationFindsTheLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if math.Abs(figures.Scale-0.4) > 0.02 || math.Abs(figures.Shift[0]-1) > 0.08 || got.Probabilities != OfPublic ||
+	if math.Abs(figures.Scale-0.4) > 0.02 || math.Abs(figures.Shift[0]-1) > 0.08 || got.Probabilities != ofPublic ||
 		figures.After.LogLoss >= figures.Before.LogLoss || figures.After.CalibrationError > 0.02 {
 		t.Errorf("%+v, probabilities %s", figures, got.Probabilities)
 	}
@@ -66,7 +66,7 @@ func TestCalibrationFindsTheLine(t *testing.T) {
 			*after.AUC, *after.CalibrationError)
 	}
 	again, _, err := got.Calibrate(rowsOf(rows), "", nil)
-	var useless *UselessError
+	var useless *uselessError
 	if !errors.As(err, &useless) && (math.Abs(again.Calibration.Scale-figures.Scale) > 1e-3) {
 		t.Errorf("a second time: %+v, %v", again.Calibration, err)
 	}
@@ -141,7 +141,7 @@ func TestCalibrateRefuses(t *testing.T) {
 	right, _ := released(t, parsed(t, line2), 1, 0)
 	rows := drawn(4, 60, []string{"no", "yes"}, []float64{0, 1}, []float64{0, 0})
 	_, figures, err := right.Calibrate(rowsOf(rows), "", nil)
-	if useless := new(UselessError); !errors.As(err, &useless) || figures.After.LogLoss < figures.Before.LogLoss {
+	if useless := new(uselessError); !errors.As(err, &useless) || figures.After.LogLoss < figures.Before.LogLoss {
 		t.Errorf("a model that is right: %v, %+v", err, figures)
 	}
 	if _, _, err := right.Calibrate(rowsOf(rows[:5]), "", nil); err == nil || !strings.Contains(err.Error(), "at least 10") {

@@ -17,11 +17,11 @@ type Comparison struct {
 	First       Evaluation                       `json:"first"`
 	Second      Evaluation                       `json:"second"`
 	Confidence  float64                          `json:"confidence"`  // of each interval
-	Differences map[string]evaluation.Difference `json:"differences"` // second minus first, by the name of a Measure
+	Differences map[string]evaluation.Difference `json:"differences"` // second minus first, by the name of a measure
 }
 
-// A Measure is a figure in which two models are compared.
-type Measure struct {
+// A measure is a figure in which two models are compared.
+type measure struct {
 	Name  string // its field in JSON
 	Falls bool   // better models have less of it
 	of    func(row) float64
@@ -30,7 +30,7 @@ type Measure struct {
 
 // Measures are all that there are. A comparison has those that both models have, and the loss if it is the same for
 // both.
-var Measures = [...]Measure{
+var Measures = [...]measure{
 	{"accuracy", false, func(r row) float64 { return r.hit }, (*evaluation.Pair).Shares},
 	{"loss", true, func(r row) float64 { return r.loss }, (*evaluation.Pair).Means},
 	{"log_loss", true, func(r row) float64 { return r.logLoss }, (*evaluation.Pair).Means},

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -16,8 +17,8 @@ type Cost struct {
 // frequencies: FalsePositive/(FalsePositive + FalseNegative).
 func (c Cost) Threshold() float64 { return c.FalsePositive / (c.FalsePositive + c.FalseNegative) }
 
-// CostFigures hold what a model's errors cost, as means over the examples.
-type CostFigures struct {
+// costFigures hold what a model's errors cost, as means over the examples.
+type costFigures struct {
 	Cost
 	Mean float64 `json:"mean"` // of the decisions that were evaluated
 	// Constant is the mean cost of the cheaper of two rules: always positive, never positive.
@@ -43,9 +44,9 @@ func (p Predictor) validateCost(c Cost) error {
 }
 
 // costs returns the costs of the decisions.
-func (t *tally) costs(c Cost) *CostFigures {
+func (t *tally) costs(c Cost) *costFigures {
 	n, negatives, positives := float64(t.labels.n), float64(t.labels.counts[0]), float64(t.labels.counts[1])
-	out := &CostFigures{Cost: c, Constant: min(c.FalsePositive*negatives, c.FalseNegative*positives) / n,
+	out := &costFigures{Cost: c, Constant: min(c.FalsePositive*negatives, c.FalseNegative*positives) / n,
 		Mean: (c.FalsePositive*float64(t.confusion[0][1]) + c.FalseNegative*float64(t.confusion[1][0])) / n}
 	if t.kept == nil {
 		return out
@@ -54,7 +55,7 @@ func (t *tally) costs(c Cost) *CostFigures {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int { return compareSize(t.kept[a], t.kept[b]) })
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(t.kept[a], t.kept[b]) })
 	cost := c.FalsePositive * negatives // all predicted positive; then the lowest scores no longer
 	least := out.Constant * n
 	for i, at := range order {

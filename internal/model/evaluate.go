@@ -41,7 +41,7 @@ type OfClasses struct {
 	// Threshold is the value that decided for the positive class, if not the model itself.
 	Threshold *float64 `json:"threshold,omitempty"`
 	// Cost holds what errors cost, where it was asked for.
-	Cost *CostFigures `json:"cost,omitempty"`
+	Cost *costFigures `json:"cost,omitempty"`
 	// CalibrationError and Reliability are of the probability of the positive class; of several classes of the
 	// predicted one.
 	CalibrationError *float64         `json:"calibration_error,omitempty"`

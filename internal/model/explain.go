@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -23,15 +24,15 @@ type Explanation struct {
 	Unit      string         `json:"unit"`
 	Intercept []float64      `json:"intercept"` // one for each score, in the order of Classes where there are several
 	Classes   []string       `json:"classes,omitempty"`
-	Columns   []Contribution `json:"columns"` // the largest effect first
+	Columns   []contribution `json:"columns"` // the largest effect first
 	Examples  int            `json:"examples,omitempty"`
 	Invalid   int            `json:"invalid,omitempty"` // rows that do not fit; not among Examples
-	Event     *Explained     `json:"event,omitempty"`
+	Event     *explained     `json:"event,omitempty"`
 }
 
-// A Contribution is the part of a column in the score. With several classes it is the part in Class's score minus the
+// A contribution is the part of a column in the score. With several classes it is the part in Class's score minus the
 // mean over the classes, because adding the same number to all classes' scores changes no probability.
-type Contribution struct {
+type contribution struct {
 	Column string `json:"column"` // several for crosses and what else is made from several: a x b
 	Class  string `json:"class,omitempty"`
 	// Lowest and Highest are among the declared values: bounds, knots, edges and words. They are nil where the declaration
@@ -46,7 +47,7 @@ type Contribution struct {
 }
 
 // size returns what columns are ordered by: the spread where examples tell it, else the effect.
-func (c Contribution) size() float64 {
+func (c contribution) size() float64 {
 	switch {
 	case c.Spread != nil:
 		return *c.Spread
@@ -62,18 +63,18 @@ type Valued struct {
 	Contribution float64 `json:"contribution"`
 }
 
-// An Explained holds the prediction for one event in parts.
-type Explained struct {
+// An explained holds the prediction for one event in parts.
+type explained struct {
 	Line  int64   `json:"line"`
 	Class string  `json:"class,omitempty"` // of which score the parts are, of several
 	Score float64 `json:"score"`           // the sum of Base and of all parts
 	// Base holds the score of the average example.
 	Base  float64 `json:"base"`
-	Parts []Part  `json:"parts"` // the largest first
+	Parts []part  `json:"parts"` // the largest first
 }
 
-// A Part holds what a column contributes to one event's score, beyond what it contributes to the average example's.
-type Part struct {
+// A part holds what a column contributes to one event's score, beyond what it contributes to the average example's.
+type part struct {
 	Column       string  `json:"column"`
 	Contribution float64 `json:"contribution"`
 }
@@ -264,7 +265,7 @@ func (e *explainer) result(class int) Explanation {
 	out.Of, out.Unit = e.words()
 	declared := e.declared()
 	for g := range e.groups {
-		best := Contribution{Column: e.groups[g].name}
+		best := contribution{Column: e.groups[g].name}
 		for k := range e.Features.Outputs() {
 			if class >= 0 && k != class {
 				continue
@@ -275,21 +276,11 @@ func (e *explainer) result(class int) Explanation {
 		}
 		out.Columns = append(out.Columns, best)
 	}
-	slices.SortStableFunc(out.Columns, func(a, b Contribution) int { return -compareSize(a.size(), b.size()) })
+	slices.SortStableFunc(out.Columns, func(a, b contribution) int { return cmp.Compare(b.size(), a.size()) })
 	if e.event != nil {
 		out.Event = e.explained(class, out.Intercept)
 	}
 	return out
-}
-
-func compareSize(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // intercept returns what an event scores to which no column contributes.
@@ -328,13 +319,13 @@ func (e *explainer) words() (of, unit string) {
 }
 
 // contribution describes a group's part in score k.
-func (e *explainer) contribution(g, k int, declared map[string][]valued) Contribution {
-	out := Contribution{Column: e.groups[g].name}
+func (e *explainer) contribution(g, k int, declared map[string][]valued) contribution {
+	out := contribution{Column: e.groups[g].name}
 	if len(e.classes) > 0 {
 		out.Class = e.classes[k]
 	}
 	if list := declared[e.groups[g].name]; len(list) > 1 {
-		by := func(a, b valued) int { return compareSize(a.parts[k], b.parts[k]) }
+		by := func(a, b valued) int { return cmp.Compare(a.parts[k], b.parts[k]) }
 		low, high := slices.MinFunc(list, by), slices.MaxFunc(list, by)
 		out.Lowest, out.Highest = &Valued{low.value, low.parts[k]}, &Valued{high.value, high.parts[k]}
 		effect := high.parts[k] - low.parts[k]
@@ -349,7 +340,7 @@ func (e *explainer) contribution(g, k int, declared map[string][]valued) Contrib
 }
 
 // explained describes the event, beside the average example.
-func (e *explainer) explained(class int, intercept []float64) *Explained {
+func (e *explainer) explained(class int, intercept []float64) *explained {
 	k, scores := max(class, 0), slices.Clone(intercept)
 	for g := range e.event {
 		for i, x := range e.event[g] {
@@ -359,17 +350,17 @@ func (e *explainer) explained(class int, intercept []float64) *Explained {
 	if class < 0 && len(e.classes) > 0 {
 		k = slices.Index(scores, slices.Max(scores)) // the predicted one
 	}
-	out := &Explained{Line: e.line, Score: scores[k], Base: intercept[k]}
+	out := &explained{Line: e.line, Score: scores[k], Base: intercept[k]}
 	if len(e.classes) > 0 {
 		out.Class = e.classes[k]
 	}
 	for g := range e.event {
 		mean := e.sum[g][k] / float64(e.n)
 		out.Base += mean
-		out.Parts = append(out.Parts, Part{Column: e.groups[g].name, Contribution: e.event[g][k] - mean})
+		out.Parts = append(out.Parts, part{Column: e.groups[g].name, Contribution: e.event[g][k] - mean})
 	}
-	slices.SortStableFunc(out.Parts, func(a, b Part) int {
-		return -compareSize(math.Abs(a.Contribution), math.Abs(b.Contribution))
+	slices.SortStableFunc(out.Parts, func(a, b part) int {
+		return cmp.Compare(math.Abs(b.Contribution), math.Abs(a.Contribution))
 	})
 	return out
 }

@@ -37,7 +37,7 @@ func TestPartsAddUpToTheScore(t *testing.T) {
 			if !ok {
 				continue
 			}
-			var got Prediction
+			var got prediction
 			p.predict(e, 0, &got)
 			scores := append([]float64(nil), got.Scores...)
 			if len(scores) > 1 {
@@ -121,7 +121,7 @@ func TestEffectsByHand(t *testing.T) {
 	}
 	// age contributes 1 and 2, job .5 and .25; both have the url.
 	url := got.Event.Base - 0.125 - 1.5 - 0.375
-	if got.Event.Line != 3 || got.Event.Parts[0] != (Part{"age", 0.5}) || got.Event.Parts[1] != (Part{"job", -0.125}) ||
+	if got.Event.Line != 3 || got.Event.Parts[0] != (part{"age", 0.5}) || got.Event.Parts[1] != (part{"job", -0.125}) ||
 		url != 0 && url != 3 || math.Abs(*got.Columns[0].Spread-0.5) > 1e-12 {
 		t.Errorf("%+v, %+v", got.Event, got.Columns)
 	}

@@ -114,7 +114,7 @@ func TestONNXScoresTheSame(t *testing.T) {
 func requireSame(t fataler, s *task.Spec, p Predictor, row task.Row, out map[string]tensor, i int) {
 	t.Helper()
 	e, valid := mapped(t, p, row)
-	var want Prediction
+	var want prediction
 	p.predict(e, 0, &want)
 	scores := output(s, out, "score")
 	width := len(want.Scores)

@@ -41,26 +41,14 @@ func (e *publicExporter) outputsOf(b *task.PublicBlock) onnx.Value {
 	}
 	parts := []onnx.Value{g.Doubles("bias", bias, 1, b.Outputs)}
 	if w := b.Weights; w != nil {
-		list := make([]float64, 0, w.Rows*w.Cols)
-		for j := range w.Cols {
-			for k := range w.Rows {
-				list = append(list, w.At(k, j))
-			}
-		}
-		parts = append(parts, g.Node("MatMul", "directions", []onnx.Value{e.public, g.Doubles("public_weights", list, w.Cols,
-			w.Rows)}))
+		parts = append(parts, g.Node("MatMul", "directions", []onnx.Value{e.public,
+			g.Doubles("public_weights", byColumns(w), w.Cols, w.Rows)}))
 	}
 	if len(b.Trees) > 0 {
 		parts = append(parts, e.trees(b))
 	}
 	if f := b.Forest; f != nil {
-		list := make([]float64, 0, f.Leaves.Rows*f.Leaves.Cols)
-		for j := range f.Leaves.Cols {
-			for k := range f.Leaves.Rows {
-				list = append(list, f.Leaves.At(k, j))
-			}
-		}
-		values := g.Node("Gather", "leaf_values", []onnx.Value{g.Doubles("leaves", list, f.Leaves.Cols, b.Outputs),
+		values := g.Node("Gather", "leaf_values", []onnx.Value{g.Doubles("leaves", byColumns(f.Leaves), f.Leaves.Cols, b.Outputs),
 			e.leaves(f.Trees)}, onnx.Int("axis", 0)) // [N, trees, outputs]
 		parts = append(parts, g.Node("ReduceSum", "forest", []onnx.Value{values, g.Ints("trees", []int64{1}, 1)},
 			onnx.Int("keepdims", 0)))
@@ -170,4 +158,15 @@ func (e *publicExporter) publicInputs() {
 	e.public = together("public_inputs", scaled)
 	e.asked = g.Node("Cast", "public_asked", []onnx.Value{together("public_raw", asked)},
 		onnx.Int("to", int64(onnx.TensorProto_FLOAT)))
+}
+
+// byColumns returns the entries of a matrix, column by column.
+func byColumns(m *task.Matrix) []float64 {
+	list := make([]float64, 0, m.Rows*m.Cols)
+	for j := range m.Cols {
+		for k := range m.Rows {
+			list = append(list, m.At(k, j))
+		}
+	}
+	return list
 }

@@ -198,7 +198,7 @@ func requireCentred(t *testing.T, how string, run func(t fataler, model []byte,
 		}
 		for i, row := range m.rows {
 			for name, p := range read {
-				var said Prediction
+				var said prediction
 				e, _ := mapped(t, p, row)
 				p.predict(e, 0, &said)
 				for k, z := range said.Scores {

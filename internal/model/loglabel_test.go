@@ -28,7 +28,7 @@ func TestErrorsOfLogLabels(t *testing.T) {
 		at, _ := strconv.ParseFloat(x, 64)
 		score := at * math.Log(100)
 		value := 10 * (math.Exp(score) - 1)
-		var got Prediction
+		var got prediction
 		if p.predict(e, 0, &got); math.Abs(got.Scores[0]-score) > 1e-9 || math.Abs(got.Value-value) > 1e-9 {
 			t.Errorf("x = %s: score %v, prediction %v, want %v and %v", x, got.Scores[0], got.Value, score, value)
 		}

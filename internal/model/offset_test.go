@@ -76,7 +76,7 @@ func TestPlansBeginAtThePublicPrediction(t *testing.T) {
 		if err := features.Map(task.Row{Fields: []string{"80"}, Label: "1104"}, &e); err != nil {
 			t.Fatal(err)
 		}
-		var got Prediction
+		var got prediction
 		p.predict(e, 0, &got)
 		if math.Abs(got.Value-1100) > 1e-9 {
 			t.Errorf("%s: the start predicts %v, the public model 1100", bounds, got.Value)

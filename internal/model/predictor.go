@@ -66,8 +66,8 @@ func NewPredictor(s Snapshot, format task.Format) (Predictor, error) {
 	return Predictor{Features: features, Loss: loss, Theta: theta, spec: spec}, nil
 }
 
-// A Prediction holds the prediction of a model for one event.
-type Prediction struct {
+// A prediction holds the prediction of a model for one event.
+type prediction struct {
 	// Scores are linear: of the positive class, or one a class; of a number in the units of the label, wherever it
 	// lies, or of scale log its logarithm; of a count the logarithm of what is expected.
 	Scores []float64
@@ -105,7 +105,7 @@ func (p Predictor) Score(rows iter.Seq2[task.Row, error], table *Table, o ScoreO
 	var (
 		count      scored
 		example    convex.Example
-		prediction Prediction
+		prediction prediction
 	)
 	for row, err := range rows {
 		if err == nil {
@@ -140,7 +140,7 @@ func (p Predictor) Score(rows iter.Seq2[task.Row, error], table *Table, o ScoreO
 
 // predict writes the prediction for a mapped event to dst, reusing its memory. Of two classes the positive one is
 // predicted above the score cut.
-func (p Predictor) predict(e convex.Example, cut float64, dst *Prediction) {
+func (p Predictor) predict(e convex.Example, cut float64, dst *prediction) {
 	dst.Scores, dst.Probabilities, dst.Class, dst.Value = dst.Scores[:0], dst.Probabilities[:0], "", math.NaN()
 	dst.Scores = p.Features.Scores(dst.Scores, p.Theta, e)
 	predicted := p.decide(dst.Scores, cut)

@@ -21,8 +21,8 @@ const (
 	// Uncalibrated ones order events and no more: gradients were clipped or classes weighted, so another loss was
 	// minimized than the one that gives scores their meaning.
 	Uncalibrated Probabilities = "uncalibrated"
-	// OfPublic marks probabilities that were made frequencies on public examples, see Snapshot.Calibrate.
-	OfPublic Probabilities = "calibrated on public data"
+	// ofPublic marks probabilities that were made frequencies on public examples, see Snapshot.Calibrate.
+	ofPublic Probabilities = "calibrated on public data"
 )
 
 // ProbabilitiesOf returns the kind of probabilities of a task, where clips reports whether its plan clips gradients;

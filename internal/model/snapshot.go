@@ -147,9 +147,8 @@ func Of(spec *task.Spec, parameters []float64) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, err
 	}
-	s := Snapshot{FormatVersion: Version, Task: spec.Name, Loss: spec.Model.Loss, Features: features.Coordinates(),
-		PublicModel: spec.Features.Public.Data(),
-		Classes:     features.Classes()}
+	s := Snapshot{FormatVersion: Version, Task: spec.Name,
+		Loss: spec.Model.Loss, Features: features.Coordinates(), PublicModel: spec.Features.Public.Data(), Classes: features.Classes()}
 	if s.Declaration, err = spec.Canonical(); err != nil {
 		return Snapshot{}, err
 	}

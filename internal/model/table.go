@@ -17,7 +17,7 @@ const (
 )
 
 // A Table writes predictions as lines, one an event: CSV with a header, or JSON. A line holds the position of
-// the event in the data and its Prediction; nothing of the event itself. Several scores, or probabilities,
+// the event in the data and its prediction; nothing of the event itself. Several scores, or probabilities,
 // are a column each in CSV, score: and the class, and an object by class in JSON.
 type Table struct {
 	out     *bufio.Writer
@@ -32,8 +32,8 @@ type Table struct {
 // A column is a part of a prediction: one number or text, or a number for each class.
 type column struct {
 	name    string
-	numbers func(*Prediction) []float64
-	text    func(*Prediction) string
+	numbers func(*prediction) []float64
+	text    func(*prediction) string
 	width   int
 }
 
@@ -51,10 +51,10 @@ func NewTable(w io.Writer, format string, p Predictor) (*Table, error) {
 		t.names = p.Features.Classes()
 	}
 	t.columns = append(t.columns, column{name: "score", width: width,
-		numbers: func(p *Prediction) []float64 { return p.Scores }})
+		numbers: func(p *prediction) []float64 { return p.Scores }})
 	if !p.Features.Classification() {
 		value := make([]float64, 1)
-		t.columns = append(t.columns, column{name: "prediction", width: 1, numbers: func(p *Prediction) []float64 {
+		t.columns = append(t.columns, column{name: "prediction", width: 1, numbers: func(p *prediction) []float64 {
 			value[0] = p.Value
 			return value
 		}})
@@ -62,15 +62,15 @@ func NewTable(w io.Writer, format string, p Predictor) (*Table, error) {
 	}
 	if p.traits().Scores.Probable() {
 		t.columns = append(t.columns, column{name: "probability", width: width,
-			numbers: func(p *Prediction) []float64 { return p.Probabilities }})
+			numbers: func(p *prediction) []float64 { return p.Probabilities }})
 	}
-	t.columns = append(t.columns, column{name: "class", text: func(p *Prediction) string { return p.Class }})
+	t.columns = append(t.columns, column{name: "class", text: func(p *prediction) string { return p.Class }})
 	return t, nil
 }
 
 // Write adds a line about the event at a line of a file; no file where the data are one. No prediction, nil, is for
 // an event that is not valid: its cells are empty, or its score null.
-func (t *Table) Write(file string, line int64, p *Prediction) error {
+func (t *Table) Write(file string, line int64, p *prediction) error {
 	if t.header {
 		t.header, t.file = false, file != ""
 		if t.csv != nil {
@@ -121,7 +121,7 @@ func (t *Table) head() []string {
 	return out
 }
 
-func (t *Table) row(file string, line int64, p *Prediction) error {
+func (t *Table) row(file string, line int64, p *prediction) error {
 	t.cells = t.cells[:0]
 	if t.file {
 		t.cells = append(t.cells, file)
@@ -145,7 +145,7 @@ func (t *Table) row(file string, line int64, p *Prediction) error {
 }
 
 // object writes a JSON object, its keys in the order of the columns.
-func (t *Table) object(file string, line int64, p *Prediction) error {
+func (t *Table) object(file string, line int64, p *prediction) error {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)

@@ -213,7 +213,7 @@ func TestPredictAtAThreshold(t *testing.T) {
 	if err := p.Features.Unlabelled().Map(row, &e); err != nil {
 		t.Fatal(err)
 	}
-	var at Prediction
+	var at prediction
 	p.predict(e, 0, &at)
 	for _, above := range []bool{false, true} {
 		threshold := at.Probabilities[0] * 0.9

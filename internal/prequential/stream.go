@@ -138,8 +138,7 @@ func before(records []service.Record, i int) *service.Record {
 	for k := i - 1; k >= 0; k-- {
 		r := &records[k]
 		if r.RolledBack() {
-			at, found := slices.BinarySearchFunc(records, r.Rollback.To, func(r service.Record,
-				round uint64) int {
+			at, found := slices.BinarySearchFunc(records, r.Rollback.To, func(r service.Record, round uint64) int {
 				return cmp.Compare(r.Round, round)
 			})
 			if found && records[at].Snapshot {

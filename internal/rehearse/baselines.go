@@ -25,9 +25,8 @@ const (
 )
 
 // allBaselines are the other ways to spend the same budget.
-var allBaselines = []string{planning.BaselineCentral, planning.BaselineLocal, baselineShuffle, baselineAlone,
-	planning.BaselineMultiPass, baselineExact,
-	baselineConverged}
+var allBaselines = []string{planning.BaselineCentral,
+	planning.BaselineLocal, baselineShuffle, baselineAlone, planning.BaselineMultiPass, baselineExact, baselineConverged}
 
 // Baselines returns the named baselines; all means every one.
 func Baselines(given []string) ([]string, error) {
@@ -42,9 +41,9 @@ func Baselines(given []string) ([]string, error) {
 	return given, nil
 }
 
-// A Baseline is the outcome of another way to spend the same budget on the same users. What cannot be simulated has a
+// A baseline is the outcome of another way to spend the same budget on the same users. What cannot be simulated has a
 // reason.
-type Baseline struct {
+type baseline struct {
 	Name      string `json:"name"`
 	Mechanism string `json:"mechanism"`
 	Algorithm string `json:"algorithm,omitempty"`
@@ -55,14 +54,14 @@ type Baseline struct {
 	Runs     []Outcome `json:"runs,omitempty"`
 	Mean     *Outcome  `json:"mean,omitempty"`
 	SD       *Outcome  `json:"sd,omitempty"`
-	Curve    []Spot    `json:"curve,omitempty"`
+	Curve    []spot    `json:"curve,omitempty"`
 	Reason   string    `json:"reason,omitempty"`
 
 	passes bool // everybody takes part in every round
 }
 
-func (s *Rehearsal) baseline(ctx context.Context, t trials) Baseline {
-	out := Baseline{Name: t.name}
+func (s *rehearsal) baseline(ctx context.Context, t trials) baseline {
+	out := baseline{Name: t.name}
 	var err error
 	switch t.name {
 	case baselineConverged:
@@ -91,7 +90,7 @@ func (s *Rehearsal) baseline(ctx context.Context, t trials) Baseline {
 
 // sameBudget simulates the task's own method, or for several passes gradient descent, with the noise of another trust
 // model. The units report for themselves; nil: the rows.
-func (s *Rehearsal) sameBudget(ctx context.Context, t trials, out *Baseline, units []block.Block) error {
+func (s *rehearsal) sameBudget(ctx context.Context, t trials, out *baseline, units []block.Block) error {
 	problem := s.job.Problem
 	if s.silos != nil { // in one place, all that they have
 		problem.Users, problem.Silos, problem.Units, problem.Minimum = uint64(len(units)), planning.Silos{}, 0, 0
@@ -117,7 +116,7 @@ func (s *Rehearsal) sameBudget(ctx context.Context, t trials, out *Baseline, uni
 }
 
 // under simulates the task under another trust, by the randomizer.
-func (s *Rehearsal) under(ctx context.Context, t trials, out *Baseline, trust accounting.Trust) error {
+func (s *rehearsal) under(ctx context.Context, t trials, out *baseline, trust accounting.Trust) error {
 	p := s.job.Problem
 	if p.Trust == trust {
 		return errors.New("the trust is the task's own")
@@ -152,14 +151,14 @@ func (s *Rehearsal) under(ctx context.Context, t trials, out *Baseline, trust ac
 }
 
 // alone trains every silo by itself. Each run is the mean over silos.
-func (s *Rehearsal) alone(ctx context.Context, t trials, out *Baseline) error {
+func (s *rehearsal) alone(ctx context.Context, t trials, out *baseline) error {
 	if s.silos == nil {
 		return errors.New("the task has no silos")
 	}
 	runs := make([][]Outcome, t.seeds) // of the silos, by seed
 	var noise float64
 	for i, units := range s.silos {
-		one := Baseline{Name: out.Name}
+		one := baseline{Name: out.Name}
 		quiet := t
 		quiet.progress = io.Discard
 		if err := s.sameBudget(ctx, quiet, &one, units); err != nil {
@@ -186,7 +185,7 @@ func (s *Rehearsal) alone(ctx context.Context, t trials, out *Baseline) error {
 	return nil
 }
 
-func (s *Rehearsal) fill(ctx context.Context, t trials, out *Baseline, c sim.Config) error {
+func (s *rehearsal) fill(ctx context.Context, t trials, out *baseline, c sim.Config) error {
 	r, err := s.series(ctx, t, c)
 	if err != nil {
 		return err
@@ -200,7 +199,7 @@ func (s *Rehearsal) fill(ctx context.Context, t trials, out *Baseline, c sim.Con
 
 // converged trains without noise or clipping on all training data until it converges, and sets the algorithm, the
 // only run and the mean of out to the result.
-func (s *Rehearsal) converged(ctx context.Context, t trials, out *Baseline) error {
+func (s *rehearsal) converged(ctx context.Context, t trials, out *baseline) error {
 	set, err := s.job.Spec.Set(s.job.Problem.Dim)
 	if err != nil {
 		return err
@@ -221,7 +220,7 @@ func (s *Rehearsal) converged(ctx context.Context, t trials, out *Baseline) erro
 	return nil
 }
 
-func (b Baseline) print(w io.Writer) error {
+func (b baseline) print(w io.Writer) error {
 	var err error
 	if b.Reason != "" {
 		_, err = fmt.Fprintf(w, "%-13s none: %s\n", b.Name, b.Reason)

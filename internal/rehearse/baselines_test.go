@@ -89,20 +89,20 @@ func TestBaselinesOfBlocks(t *testing.T) {
 	for name, c := range map[string]struct {
 		job     run.Job
 		split   string
-		want    Grouping
+		want    grouping
 		reasons map[string]string
 	}{
-		"silos, local": {wardsJob(t, accounting.Local, false, 140, many...), "column:ward", Grouping{Silos: 6, Units: 1029,
+		"silos, local": {wardsJob(t, accounting.Local, false, 140, many...), "column:ward", grouping{Silos: 6, Units: 1029,
 			Reports: 6},
 			map[string]string{"local": own}},
 		"silos, shuffle, one pass": {wardsJob(t, accounting.Shuffle, false, 140, "schedule.algorithm=psgd"), "blocks",
-			Grouping{Silos: 6, Units: 1029},
+			grouping{Silos: 6, Units: 1029},
 			map[string]string{"shuffle": own}},
 		"people in silos": {wardsJob(t, accounting.Local, true, 8, many...), "column:ward",
-			Grouping{Silos: 6, Units: trained + 1,
+			grouping{Silos: 6, Units: trained + 1,
 				Reports: 6, Shared: 1},
 			map[string]string{"local": own}},
-		"people": {wardsJob(t, accounting.Shuffle, true, 0, "schedule.algorithm=psgd"), "blocks", Grouping{Units: trained,
+		"people": {wardsJob(t, accounting.Shuffle, true, 0, "schedule.algorithm=psgd"), "blocks", grouping{Units: trained,
 			Reports: trained},
 			map[string]string{"shuffle": own, "alone": none}},
 	} {

@@ -12,8 +12,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A Spot is one point of a learning curve: what models do on the test data after that many reports, over the seeds.
-type Spot struct {
+// A spot is one point of a learning curve: what models do on the test data after that many reports, over the seeds.
+type spot struct {
 	Reports uint64  `json:"reports"` // in all rounds so far; the users, where each sends one
 	Mean    float64 `json:"mean"`
 	SD      float64 `json:"sd"`
@@ -29,7 +29,7 @@ type curve struct {
 const curveSpots = 30
 
 // observer scores every few rounds and the last.
-func (s *Rehearsal) observer(to *curve, plan *wire.Plan) func(sim.Round) {
+func (s *rehearsal) observer(to *curve, plan *wire.Plan) func(sim.Round) {
 	every := (manifest.Planned(plan) + curveSpots - 1) / curveSpots
 	var reports uint64
 	measure := MeasureOf(s.spec.Model.Loss)
@@ -47,14 +47,14 @@ func (s *Rehearsal) observer(to *curve, plan *wire.Plan) func(sim.Round) {
 }
 
 // spots joins the curves of one configuration.
-func spots(curves []curve) []Spot {
-	var out []Spot
+func spots(curves []curve) []spot {
+	var out []spot
 	for i, reports := range curves[0].reports {
 		var values []float64
 		for _, c := range curves {
 			values = append(values, c.values[i])
 		}
-		one := Spot{Reports: reports, Mean: stat.Mean(values, nil)}
+		one := spot{Reports: reports, Mean: stat.Mean(values, nil)}
 		if len(values) > 1 {
 			one.SD = stat.StdDev(values, nil)
 		}
@@ -65,7 +65,7 @@ func spots(curves []curve) []Spot {
 
 // Draw draws the curves of the runs into a file, with a band of one standard deviation around the curves of several
 // seeds; baselines of other numbers of reports are levels. Of a task without an end it draws stretches of its rows.
-func (r Report) Draw(file string) error {
+func (r report) Draw(file string) error {
 	if r.Online != nil {
 		return r.drawStream(file)
 	}
@@ -80,7 +80,7 @@ func (r Report) Draw(file string) error {
 		}
 		if len(points) == 0 || b.passes {
 			value := r.shown.of(*b.Mean)
-			points = []Spot{{Mean: *value}, {Reports: last, Mean: *value}}
+			points = []spot{{Mean: *value}, {Reports: last, Mean: *value}}
 		}
 		p.Lines = append(p.Lines, curveOf(i+1, b.Name, points))
 	}
@@ -95,7 +95,7 @@ func corner(falls bool) picture.Corner {
 	return picture.BottomRight
 }
 
-func curveOf(i int, name string, points []Spot) picture.Line {
+func curveOf(i int, name string, points []spot) picture.Line {
 	out := picture.Line{Name: name, Color: i, Dashes: i}
 	for _, s := range points {
 		out.Points = append(out.Points, picture.Point{X: float64(s.Reports), Y: s.Mean, SD: s.SD})

@@ -10,8 +10,8 @@ import (
 // chance.
 const clearly = 1.01
 
-// A Diverged describes models that are worse than the best constant.
-type Diverged struct {
+// A diverged describes models that are worse than the best constant.
+type diverged struct {
 	Runs    int    `json:"runs"`     // of the private ones
 	Exact   bool   `json:"exact"`    // the same method without noise, too
 	Silent  bool   `json:"silent"`   // no run's progressive validation says so: a real run would not
@@ -32,9 +32,9 @@ func (s Outcome) worseThan(constant Outcome) bool {
 }
 
 // divergence describes how much worse than the constant, of that name, the runs' models are; nil where none is worse.
-func (r *Report) divergence(constant string) *Diverged {
+func (r *report) divergence(constant string) *diverged {
 	worse := "worse than " + constant
-	out := Diverged{Exact: r.NonPrivate.worseThan(r.Baseline), Silent: true}
+	out := diverged{Exact: r.NonPrivate.worseThan(r.Baseline), Silent: true}
 	for _, one := range r.Runs {
 		v := one.Progressive
 		if one.worseThan(r.Baseline) {
@@ -49,8 +49,7 @@ func (r *Report) divergence(constant string) *Diverged {
 		out.Text = fmt.Sprintf("%d of %d private models, and that without noise, are %s: %s", out.Runs, len(r.Runs),
 			worse, wording.StepsTooLong)
 	default:
-		out.Text = fmt.Sprintf("%d of %d private models are %s: %s", out.Runs, len(r.Runs), worse,
-			wording.TooMuchNoise)
+		out.Text = fmt.Sprintf("%d of %d private models are %s: %s", out.Runs, len(r.Runs), worse, wording.TooMuchNoise)
 	}
 	if out.AtBound {
 		out.Text += ". The progressive loss is " + wording.AtBound

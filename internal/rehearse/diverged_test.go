@@ -15,19 +15,19 @@ func TestDivergedIsSaid(t *testing.T) {
 	}
 	constant := Outcome{TrainLoss: 0.5}
 	for name, c := range map[string]struct {
-		r    Report
+		r    report
 		want []string
 	}{
-		"well": {Report{Scores: Scores{Baseline: constant, Runs: []Outcome{of(0.3, false)},
+		"well": {report{Scores: Scores{Baseline: constant, Runs: []Outcome{of(0.3, false)},
 			NonPrivate: Outcome{TrainLoss: 0.2}}}, nil},
-		"chance": {Report{Scores: Scores{Baseline: constant, Runs: []Outcome{of(0.502, false)},
+		"chance": {report{Scores: Scores{Baseline: constant, Runs: []Outcome{of(0.502, false)},
 			NonPrivate: Outcome{TrainLoss: 0.2}}}, nil},
-		"steps": {Report{Scores: Scores{Baseline: constant, Runs: []Outcome{of(1.6, false), of(0.4, false)},
+		"steps": {report{Scores: Scores{Baseline: constant, Runs: []Outcome{of(1.6, false), of(0.4, false)},
 			NonPrivate: Outcome{TrainLoss: 3.3}}}, []string{"1 of 2", "without noise", "features.fourier.gamma",
 			"schedule.interactive=true", "validation.loss_bound"}},
-		"noise": {Report{Scores: Scores{Baseline: constant, Runs: []Outcome{of(1.6, true)},
+		"noise": {report{Scores: Scores{Baseline: constant, Runs: []Outcome{of(1.6, true)},
 			NonPrivate: Outcome{TrainLoss: 0.2}}}, []string{"1 of 1", "larger epsilon"}},
-		"exactly": {Report{Scores: Scores{Baseline: constant, Runs: []Outcome{of(0.4, false)},
+		"exactly": {report{Scores: Scores{Baseline: constant, Runs: []Outcome{of(0.4, false)},
 			NonPrivate: Outcome{TrainLoss: 3.3}}}, []string{"0 of 1", "without noise"}},
 	} {
 		d := c.r.divergence("the best constant")

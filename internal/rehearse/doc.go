@@ -9,6 +9,6 @@
 // It promises nothing about privacy: who knows the seed knows the noise, and every figure is of the rows
 // themselves. It refuses data that the plan cannot run on, and says what would do.
 //
-// The caller's steps: Load reads the rows, Rehearsal.Run runs the task once a seed, Report.Print and Report.Draw show
-// it. Sweep needs no data.
+// The caller's steps: Load reads the rows, Run runs the task on them once a seed, and Print and Draw of the report show
+// the result. Sweep needs no data.
 package rehearse

@@ -15,9 +15,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A Grouping counts the blocks, units and left-over rows of the training data if a report is about more than one row.
+// A grouping counts the blocks, units and left-over rows of the training data if a report is about more than one row.
 // It holds for all runs, which differ in who comes when.
-type Grouping struct {
+type grouping struct {
 	Silos    int `json:"silos,omitempty"`         // that take part
 	Refused  int `json:"refused_silos,omitempty"` // that have too few units
 	Units    int `json:"units"`                   // rows, or people, of those who take part
@@ -30,7 +30,7 @@ type Grouping struct {
 
 // Groups holds the units and blocks of a task with reports about more than one row.
 type Groups struct {
-	counts *Grouping
+	counts *grouping
 	units  []block.Block   // people, or the units of the silos that take part, each by itself
 	silos  [][]block.Block // the units of each silo; nil: the task has none
 	blocks func(plan *wire.Plan, seed uint64) (all []block.Block, silos []int)
@@ -74,7 +74,7 @@ func Group(job run.Job, rows *Rows, split string, progress io.Writer) (g Groups,
 	if err != nil {
 		return g, fmt.Errorf("--%w", err)
 	}
-	g.counts = &Grouping{}
+	g.counts = &grouping{}
 	for _, name := range named {
 		if name == "" {
 			g.counts.Nameless++
@@ -150,9 +150,8 @@ func enter[U any](g *Groups, job run.Job, split string, progress io.Writer, silo
 	}
 	all, _, left := sim.BlocksOf(in, units, 0, of)
 	g.counts.Silos, g.counts.Reports, g.counts.LeftOver = len(in), len(all), left
-	fmt.Fprintf(progress, "%s make %s of their %s; %d at the ends of silos fill none%s\n", cli.Count(len(in), "silo"),
-		cli.Count(len(all), "block"),
-		count(job, g.counts.Units), left, g.counts.people())
+	fmt.Fprintf(progress, "%s make %s of their %s; %d at the ends of silos fill none%s\n",
+		cli.Count(len(in), "silo"), cli.Count(len(all), "block"), count(job, g.counts.Units), left, g.counts.people())
 	g.blocks = func(plan *wire.Plan, seed uint64) (all []block.Block, silos []int) {
 		all, silos, _ = sim.BlocksOf(in, unitsOf(plan), seed, of)
 		return all, silos
@@ -169,12 +168,12 @@ func unitsOf(plan *wire.Plan) int {
 }
 
 // Left describes the rows that are in no report.
-func (g Grouping) Left() string {
+func (g grouping) Left() string {
 	return fmt.Sprintf("%d rows are beyond user.items, and %d are nobody's", g.Surplus, g.Nameless)
 }
 
 // people describes the rows in no report and the people in several silos, for silos that protect people.
-func (g Grouping) people() string {
+func (g grouping) people() string {
 	var text string
 	if g.Surplus+g.Nameless > 0 {
 		text = "; " + g.Left()

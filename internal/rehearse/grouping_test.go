@@ -67,33 +67,33 @@ func TestSimulateSilos(t *testing.T) {
 		sets     []string
 		split    string
 		silo     task.Silo
-		want     Grouping
+		want     grouping
 		accuracy float64
 		refusal  string
 	}{
 		"many passes, local": {accounting.Local, many, "sorted-label", task.Silo{Count: 20, Units: 75},
-			Grouping{Silos: 20, Units: 1500, Reports: 20}, 0.9, ""},
+			grouping{Silos: 20, Units: 1500, Reports: 20}, 0.9, ""},
 		"many passes, smaller": {accounting.Local, many, "blocks", task.Silo{Count: 20, Units: 100},
-			Grouping{Silos: 20, Units: 1500,
+			grouping{Silos: 20, Units: 1500,
 				Reports: 20}, 0.9, ""},
 		"many passes, shuffle": {accounting.Shuffle, many, "blocks", task.Silo{Count: 20, Units: 70},
-			Grouping{Silos: 20, Units: 1500,
+			grouping{Silos: 20, Units: 1500,
 				Reports: 20}, 0.9, ""},
-		"one pass, pan": {accounting.Pan, once, "blocks", task.Silo{Count: 20, Units: 70}, Grouping{Silos: 20, Units: 1500},
+		"one pass, pan": {accounting.Pan, once, "blocks", task.Silo{Count: 20, Units: 70}, grouping{Silos: 20, Units: 1500},
 			0.9, ""},
 		"one pass, local": {accounting.Local, once, "blocks", task.Silo{Count: 20, Units: 75},
-			Grouping{Silos: 20, Units: 1500},
+			grouping{Silos: 20, Units: 1500},
 			0.7, ""},
 		"one pass, shuffle": {accounting.Shuffle, once, "blocks", task.Silo{Count: 20, Units: 70},
-			Grouping{Silos: 20, Units: 1500},
+			grouping{Silos: 20, Units: 1500},
 			0.9, ""},
-		"one refused": {accounting.Shuffle, many, "label", task.Silo{Count: 2, Units: 750}, Grouping{Silos: 1, Refused: 1,
+		"one refused": {accounting.Shuffle, many, "label", task.Silo{Count: 2, Units: 750}, grouping{Silos: 1, Refused: 1,
 			Units: 769, Reports: 1}, 0.4, ""},
-		"too many": {accounting.Local, many, "label", task.Silo{Count: 20, Units: 75}, Grouping{}, 0,
+		"too many": {accounting.Local, many, "label", task.Silo{Count: 20, Units: 75}, grouping{}, 0,
 			"silos that the rows make: 2, and silo.count is 20"},
-		"all refused": {accounting.Shuffle, many, "blocks", task.Silo{Count: 20, Units: 76}, Grouping{}, 0,
+		"all refused": {accounting.Shuffle, many, "blocks", task.Silo{Count: 20, Units: 76}, grouping{}, 0,
 			"0 of 20 silos have at least silo.units (76), and a round wants 10 of them"},
-		"no columns": {accounting.Local, many, "column:ward", task.Silo{Count: 20, Units: 75}, Grouping{}, 0,
+		"no columns": {accounting.Local, many, "column:ward", task.Silo{Count: 20, Units: 75}, grouping{}, 0,
 			"libsvm has no named columns"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -39,7 +39,7 @@ func Follows(job run.Job) bool { return manifest.Gradients(job.Plan).GetTop() > 
 
 // online trains learners without privacy on the rows of a run in its order, and scores them on the rows that the run
 // scored.
-func (s *Rehearsal) online(ctx context.Context, progress io.Writer, like *ahead) (out []Online, err error) {
+func (s *rehearsal) online(ctx context.Context, progress io.Writer, like *ahead) (out []Online, err error) {
 	c := sim.OnlineConfig{Loss: s.job.Loss, Features: s.job.Features.Dim(), Intercept: s.job.Spec.Intercept != 0}
 	work := float64(len(like.order)) * float64(c.Loss.Parameters(c.Features))
 	for _, one := range []struct {
@@ -64,7 +64,7 @@ func (s *Rehearsal) online(ctx context.Context, progress io.Writer, like *ahead)
 }
 
 // learnAhead scores a learner on each row before it learns from it.
-func (s *Rehearsal) learnAhead(ctx context.Context, learner sim.Online, like *ahead) (*prequential.Score, error) {
+func (s *rehearsal) learnAhead(ctx context.Context, learner sim.Online, like *ahead) (*prequential.Score, error) {
 	p := prequential.New(s.job.Spec)
 	for k, i := range like.order {
 		for _, e := range like.rowsOf(i) {
@@ -86,7 +86,7 @@ func (s *Rehearsal) learnAhead(ctx context.Context, learner sim.Online, like *ah
 
 // drawStream draws the means over stretches of rows: of the private runs, with a band of one standard deviation, of the
 // same method without noise, and of the online learners. Classes have a picture of the accuracy, too.
-func (r Report) drawStream(file string) error {
+func (r report) drawStream(file string) error {
 	type line struct {
 		name string
 		of   []*prequential.Score
@@ -131,7 +131,7 @@ func (r Report) drawStream(file string) error {
 }
 
 // stretched returns the points of a score over several runs.
-func stretched(runs []*prequential.Score, of func(prequential.Stretch) *float64) (points []Spot) {
+func stretched(runs []*prequential.Score, of func(prequential.Stretch) *float64) (points []spot) {
 	for k, at := range runs[0].Curve {
 		var values []float64
 		for _, r := range runs {
@@ -142,7 +142,7 @@ func stretched(runs []*prequential.Score, of func(prequential.Stretch) *float64)
 		if len(values) < len(runs) {
 			continue
 		}
-		one := Spot{Reports: at.Users, Mean: stat.Mean(values, nil)}
+		one := spot{Reports: at.Users, Mean: stat.Mean(values, nil)}
 		if len(values) > 1 {
 			one.SD = stat.StdDev(values, nil)
 		}

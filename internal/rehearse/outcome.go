@@ -136,29 +136,15 @@ func deviation(runs []Outcome) *Outcome {
 
 func (s Outcome) String() string {
 	text := fmt.Sprintf("train loss %.4f", s.TrainLoss)
-	if s.TestLoss != nil {
-		text += fmt.Sprintf(", test loss %.4f", *s.TestLoss)
-	}
-	if s.TestAccuracy != nil {
-		text += fmt.Sprintf(", test accuracy %.4f", *s.TestAccuracy)
-	}
-	if s.TestLogLoss != nil {
-		text += fmt.Sprintf(", log loss %.4f", *s.TestLogLoss)
-	}
-	if s.TestAUC != nil {
-		text += fmt.Sprintf(", AUC %.4f", *s.TestAUC)
-	}
-	if s.TestCalibration != nil {
-		text += fmt.Sprintf(", calibration error %.4f", *s.TestCalibration)
-	}
-	if s.TestError != nil {
-		text += fmt.Sprintf(", test error %.5g, mean absolute %.5g", *s.TestError, *s.TestAbsolute)
-	}
-	if s.TestQuantile != nil {
-		text += fmt.Sprintf(", quantile loss %.5g", *s.TestQuantile)
-	}
-	if s.TestCoverage != nil {
-		text += fmt.Sprintf(", coverage %.4f", *s.TestCoverage)
+	for _, figure := range []struct {
+		format string
+		value  *float64
+	}{{"test loss %.4f", s.TestLoss}, {"test accuracy %.4f", s.TestAccuracy}, {"log loss %.4f", s.TestLogLoss},
+		{"AUC %.4f", s.TestAUC}, {"calibration error %.4f", s.TestCalibration}, {"test error %.5g", s.TestError},
+		{"mean absolute %.5g", s.TestAbsolute}, {"quantile loss %.5g", s.TestQuantile}, {"coverage %.4f", s.TestCoverage}} {
+		if figure.value != nil {
+			text += fmt.Sprintf(", "+figure.format, *figure.value)
+		}
 	}
 	switch {
 	case s.ProgressiveAccuracy != nil:

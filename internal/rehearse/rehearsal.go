@@ -23,8 +23,8 @@ type Config struct {
 	Watch     bool     // score the model on the test rows on the way, for a picture
 }
 
-// A Rehearsal is a job with rows to run it on.
-type Rehearsal struct {
+// A rehearsal is a job with rows to run it on.
+type rehearsal struct {
 	*Rows
 	Groups // made of Rows, if a report is about more than a row
 
@@ -36,12 +36,12 @@ type Rehearsal struct {
 
 // Load reads the rows of a rehearsal and groups them. It says which of them do not fit or take no part, and refuses
 // rows that are too few for the plan.
-func Load(c Config, data Data, progress io.Writer) (*Rehearsal, error) {
+func Load(c Config, data Data, progress io.Writer) (*rehearsal, error) {
 	read, err := Read(c.Job.Spec, data, progress)
 	if err != nil {
 		return nil, err
 	}
-	r := &Rehearsal{Rows: read, job: c.Job, order: c.Order, others: c.Baselines, watch: c.Watch && !Follows(c.Job)}
+	r := &rehearsal{Rows: read, job: c.Job, order: c.Order, others: c.Baselines, watch: c.Watch && !Follows(c.Job)}
 	endless := manifest.Endless(r.job.Plan)
 	if !endless {
 		r.order.warn(progress, data.Path, r.labelled, r.Features, r.mixed())
@@ -67,9 +67,9 @@ func Load(c Config, data Data, progress io.Writer) (*Rehearsal, error) {
 }
 
 // Run runs the task once a seed, and beside it what it is compared with.
-func (s *Rehearsal) Run(ctx context.Context, progress io.Writer, first uint64, seeds int) (Report, error) {
+func (s *rehearsal) Run(ctx context.Context, progress io.Writer, first uint64, seeds int) (report, error) {
 	plan := s.job.Plan
-	out := Report{Ran: Ran{Task: s.job.Spec.Name, Algorithm: plan.Algorithm, Rounds: manifest.Planned(plan),
+	out := report{Ran: Ran{Task: s.job.Spec.Name, Algorithm: plan.Algorithm, Rounds: manifest.Planned(plan),
 		Cohort: manifest.Gradients(plan).Cohort, Epsilon: plan.Epsilon, Delta: s.job.Problem.Delta,
 		Trust: s.job.Problem.Trust.String(), Kind: wording.Of(plan)},
 		HonestFraction: s.job.Problem.HonestFraction, assuming: s.job.Assuming(), Grouping: s.counts, Start: StartOf(s.job)}
@@ -128,7 +128,7 @@ type series struct {
 	runs   []Outcome
 	rounds uint64
 	first  *practical.Summary // of the first seed
-	curve  []Spot
+	curve  []spot
 	scores *ahead // of the first seed of a task without an end
 }
 
@@ -141,7 +141,7 @@ type trials struct {
 }
 
 // series runs one configuration once a seed.
-func (s *Rehearsal) series(ctx context.Context, t trials, c sim.Config) (series, error) {
+func (s *rehearsal) series(ctx context.Context, t trials, c sim.Config) (series, error) {
 	var out series
 	c.Loss, c.InOrder = s.job.Loss, s.order.InOrder || manifest.Endless(c.Plan)
 	c.Score = s.job.Score()

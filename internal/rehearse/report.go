@@ -11,13 +11,13 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A Report is the JSON of `learner simulate`.
-type Report struct {
+// A report is the JSON of `learner simulate`.
+type report struct {
 	Ran
 	// Start is the snapshot that the task begins with, and what it costs; null: none.
 	Start *Start `json:"start,omitempty"`
 	// Grouping describes how reports were made of the rows; null if each is about one row.
-	Grouping *Grouping `json:"grouping,omitempty"`
+	Grouping *grouping `json:"grouping,omitempty"`
 	// HonestFraction is the share of every cohort on whose noise epsilon relies.
 	HonestFraction accounting.Fraction `json:"honest_fraction"`
 	// Learned holds what the first cohorts of the first seed released; null in a proved plan.
@@ -25,18 +25,18 @@ type Report struct {
 	Scores
 
 	// Diverges describes models that are worse than Baseline, and what helps; absent if there are none.
-	Diverges *Diverged `json:"diverges,omitempty"`
+	Diverges *diverged `json:"diverges,omitempty"`
 
 	// Verdict compares the private models with others, in words; absent for a task without an end.
-	Verdict *Verdict `json:"verdict,omitempty"`
+	Verdict *verdict `json:"verdict,omitempty"`
 	// ManyPasses is about the same users in all rounds; absent where the task may not have that.
 	ManyPasses *ManyPasses `json:"many_passes,omitempty"`
 
-	Baselines []Baseline `json:"baselines,omitempty"`
+	Baselines []baseline `json:"baselines,omitempty"`
 	// Online scores learners that are not private and follow the same rows in the order of the first seed; only for a
 	// task without an end.
 	Online  []Online `json:"online,omitempty"`
-	Curve   []Spot   `json:"curve,omitempty"` // of the runs, where a picture is drawn
+	Curve   []spot   `json:"curve,omitempty"` // of the runs, where a picture is drawn
 	Measure string   `json:"curve_measure,omitempty"`
 
 	shown    Measure // by the curves
@@ -71,7 +71,7 @@ type Scores struct {
 }
 
 // Print writes the report for people.
-func (r Report) Print(w io.Writer) error {
+func (r report) Print(w io.Writer) error {
 	if _, err := fmt.Fprintf(w,
 		"%s: %s, %s\na real run    epsilon %s, delta %g%s\nprotects      %s\nprivate       %s%s\nbaseline      %s\n",
 		r.Task, r.Algorithm, r.rounds, cli.Upper(r.Epsilon, 4), r.Delta, r.assuming, r.Unit, r.Mean, r.SD.spread(len(r.Runs)),
@@ -82,7 +82,7 @@ func (r Report) Print(w io.Writer) error {
 	if err := wording.PrintLearned(w, r.Learned); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(r.Baselines, func(b Baseline) bool { return b.Name == baselineExact }) {
+	if !slices.ContainsFunc(r.Baselines, func(b baseline) bool { return b.Name == baselineExact }) {
 		if _, err := fmt.Fprintf(w, "not private   %s (first seed)\n", r.NonPrivate); err != nil {
 			return err
 		}

@@ -160,13 +160,13 @@ func fitting(rows []convex.Example, invalid []int) []convex.Example {
 }
 
 // People groups the rows to learn from by the user they belong to, for a task that protects users.
-func (r *Rows) People() ([]block.Block, Grouping, error) {
+func (r *Rows) People() ([]block.Block, grouping, error) {
 	users, err := r.Users()
 	if err != nil {
-		return nil, Grouping{}, err
+		return nil, grouping{}, err
 	}
 	all, counts := block.ByUser(r.Train, users, r.spec.User.Items)
-	return all, Grouping{Units: len(all), Reports: len(all), Surplus: counts.Surplus, Nameless: counts.Nameless}, nil
+	return all, grouping{Units: len(all), Reports: len(all), Surplus: counts.Surplus, Nameless: counts.Nameless}, nil
 }
 
 // Users returns the user each row to learn from belongs to.

@@ -58,7 +58,7 @@ func TestSimulateMoments(t *testing.T) {
 
 // unevenly returns a simulation of events of two numbers, of which one has an eighth of the other's range and as much
 // to say.
-func unevenly(t *testing.T, others ...string) *Rehearsal {
+func unevenly(t *testing.T, others ...string) *rehearsal {
 	t.Helper()
 	var rows strings.Builder
 	r := rand.New(rand.NewPCG(1, 2))
@@ -79,4 +79,4 @@ func unevenly(t *testing.T, others ...string) *Rehearsal {
 	return s
 }
 
-func last(curve []Spot) Spot { return curve[len(curve)-1] }
+func last(curve []spot) spot { return curve[len(curve)-1] }

@@ -32,8 +32,7 @@ func StartOf(job run.Job) *Start {
 		return nil
 	}
 	both := model.Statement{Kind: wording.Of(job.Plan), Epsilon: job.Plan.Epsilon, Delta: job.Plan.Delta}.From(job.Plan)
-	out := &Start{Hash: hex.EncodeToString(s.Hash), Task: s.Task, ModelVersion: s.ModelVersion,
-		about: both.Start.String()}
+	out := &Start{Hash: hex.EncodeToString(s.Hash), Task: s.Task, ModelVersion: s.ModelVersion, about: both.Start.String()}
 	if of := both.Start; of.Epsilon != nil {
 		out.Epsilon, out.Delta = *of.Epsilon, *of.Delta
 	}

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// A Verdict compares the private models, by one score, with models that cost no privacy.
-type Verdict struct {
+// A verdict compares the private models, by one score, with models that cost no privacy.
+type verdict struct {
 	Score    string  `json:"score"` // the field of the runs that is compared
 	Private  float64 `json:"private"`
 	Constant float64 `json:"constant"`
@@ -21,7 +21,7 @@ type Verdict struct {
 }
 
 // scoreOfVerdict returns the score by which models of a loss are compared, on the test data where there are some.
-func (s *Rehearsal) scoreOfVerdict(r *Report) Measure {
+func (s *rehearsal) scoreOfVerdict(r *report) Measure {
 	switch {
 	case s.Test == nil:
 		return Measure{Field: "train_loss", Falls: true, short: "train loss",
@@ -35,12 +35,12 @@ func (s *Rehearsal) scoreOfVerdict(r *Report) Measure {
 
 // verdict compares the runs of the report. It returns nil for a task without an end, in which users score the model on
 // the way and other learners run beside it.
-func (s *Rehearsal) verdict(ctx context.Context, r *Report) (v *Verdict, err error) {
+func (s *rehearsal) verdict(ctx context.Context, r *report) (v *verdict, err error) {
 	m := s.scoreOfVerdict(r)
 	if Follows(s.job) || m.of(r.Mean) == nil || m.of(r.NonPrivate) == nil || m.of(r.Baseline) == nil {
 		return nil, nil
 	}
-	v = &Verdict{Score: m.Field, Private: *m.of(r.Mean), Constant: *m.of(r.Baseline), Exact: *m.of(r.NonPrivate)}
+	v = &verdict{Score: m.Field, Private: *m.of(r.Mean), Constant: *m.of(r.Baseline), Exact: *m.of(r.NonPrivate)}
 	if first := s.first(); first != nil {
 		start, err := s.Score(first)
 		if err != nil {
@@ -63,7 +63,7 @@ func (s *Rehearsal) verdict(ctx context.Context, r *Report) (v *Verdict, err err
 
 // first returns the model before the first round where it is worth something: the start, or the public prediction that
 // labels are less; else nil.
-func (s *Rehearsal) first() []float64 {
+func (s *rehearsal) first() []float64 {
 	if s.job.Start != nil {
 		return s.job.Start.Point
 	}
@@ -75,9 +75,9 @@ const quicklyFitted = 1 << 22
 
 // convergedScore returns the score of the baseline "converged", which is fitted where it was not asked for and takes
 // seconds; nil where there is none.
-func (s *Rehearsal) convergedScore(ctx context.Context, r *Report, m Measure) (*float64, error) {
-	asked := slices.IndexFunc(r.Baselines, func(b Baseline) bool { return b.Name == baselineConverged })
-	var b Baseline
+func (s *rehearsal) convergedScore(ctx context.Context, r *report, m Measure) (*float64, error) {
+	asked := slices.IndexFunc(r.Baselines, func(b baseline) bool { return b.Name == baselineConverged })
+	var b baseline
 	switch {
 	case asked >= 0:
 		b = r.Baselines[asked]
@@ -100,7 +100,7 @@ func constantOf(offset bool) string {
 
 // words compares in one sentence. sd is the standard error of the private score over the seeds, 0 where it is unknown;
 // offset reports whether the start is a public prediction that labels are less.
-func (v *Verdict) words(m Measure, sd float64, offset bool) string {
+func (v *verdict) words(m Measure, sd float64, offset bool) string {
 	constant, start := constantOf(offset), "the start as it is"
 	if offset {
 		start = "the public prediction alone"

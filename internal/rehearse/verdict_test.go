@@ -12,28 +12,28 @@ func TestVerdict(t *testing.T) {
 	start, converged := 0.31, 0.29
 	for _, c := range []struct {
 		name string
-		v    Verdict
+		v    verdict
 		m    Measure
 		sd   float64
 		want string
 
 		offset bool
 	}{
-		{"learned", Verdict{Private: 0.3, Constant: 0.55, Exact: 0.299}, loss, 0,
+		{"learned", verdict{Private: 0.3, Constant: 0.55, Exact: 0.299}, loss, 0,
 			"log loss 0.3: better than the best constant (0.55); without noise 0.299", false},
-		{"helps the start", Verdict{Private: 0.3, Constant: 0.55, Start: &start, Exact: 0.299, Converged: &converged}, loss,
+		{"helps the start", verdict{Private: 0.3, Constant: 0.55, Start: &start, Exact: 0.299, Converged: &converged}, loss,
 			0.001, "better than the start as it is (0.31); without noise 0.299, without privacy and until it converges 0.29",
 			false},
-		{"the start did it", Verdict{Private: 0.309, Constant: 0.55, Start: &start, Exact: 0.299}, loss, 0.001,
+		{"the start did it", verdict{Private: 0.309, Constant: 0.55, Start: &start, Exact: 0.299}, loss, 0.001,
 			"no better than the start as it is (0.31); without noise 0.299. Use the start as it is", false},
-		{"hurts the start", Verdict{Private: 0.32, Constant: 0.55, Start: &start, Exact: 0.299}, loss, 0.001,
+		{"hurts the start", verdict{Private: 0.32, Constant: 0.55, Start: &start, Exact: 0.299}, loss, 0.001,
 			"worse than the start as it is (0.31); without noise 0.299. Use the start as it is", false},
-		{"nothing", Verdict{Private: 0.75, Constant: 0.75, Exact: 0.76}, accuracy, 0,
+		{"nothing", verdict{Private: 0.75, Constant: 0.75, Exact: 0.76}, accuracy, 0,
 			"accuracy 0.75: no better than the best constant (0.75); without noise 0.76. Nothing was learned", false},
-		{"a public prediction", Verdict{Private: 4.5, Constant: 4.3, Start: &start, Exact: 4}, loss, 0.001,
+		{"a public prediction", verdict{Private: 4.5, Constant: 4.3, Start: &start, Exact: 4}, loss, 0.001,
 			"worse than the public prediction and a constant (4.3), worse than the public prediction alone (0.31); without " +
 				"noise 4. Use the public prediction alone", true},
-		{"better rises", Verdict{Private: 0.85, Constant: 0.75, Exact: 0.86}, accuracy, 0.01, "better than the best constant",
+		{"better rises", verdict{Private: 0.85, Constant: 0.75, Exact: 0.86}, accuracy, 0.01, "better than the best constant",
 			false},
 	} {
 		if text := c.v.words(c.m, c.sd, c.offset); !strings.Contains(text, c.want) {

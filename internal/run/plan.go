@@ -26,7 +26,7 @@ type Job struct {
 	Problem           planning.Problem
 	planning.Proposal                   // its plan has the deadline and the size of bundles too
 	Planner           *planning.Planner // that made it, and knows what the accountant returned
-	Start             *Start            // that the task begins with; nil: the set's own
+	Start             *start            // that the task begins with; nil: the set's own
 }
 
 // NewJob compiles a task file and plans it. Planning takes up to a few seconds. It returns an error if the noise would

@@ -11,15 +11,15 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A Start is the snapshot that a task begins with.
-type Start struct {
+// A start is the snapshot that a task begins with.
+type start struct {
 	model.Snapshot
 	Hash  []byte    // SHA-256 of its file
 	Point []float64 // of the task's set: the projection of the model
 }
 
 // startOf reads the declared start; nil where none is declared.
-func startOf(spec *task.Spec) (*Start, error) {
+func startOf(spec *task.Spec) (*start, error) {
 	declared := spec.Model.Start
 	if declared == nil {
 		return nil, nil
@@ -43,13 +43,13 @@ func startOf(spec *task.Spec) (*Start, error) {
 	if _, err := stream.ParseTask(snapshot.Task); err != nil {
 		return nil, fmt.Errorf("model.start: %w", err)
 	}
-	out := &Start{Snapshot: snapshot, Hash: hash[:], Point: make([]float64, len(point))}
+	out := &start{Snapshot: snapshot, Hash: hash[:], Point: make([]float64, len(point))}
 	set.Project(out.Point, point)
 	return out, nil
 }
 
 // statement returns the start's privacy as the plan states it; nil without a start.
-func (s *Start) statement() *wire.StartPrivacy {
+func (s *start) statement() *wire.StartPrivacy {
 	if s == nil {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (s *Start) statement() *wire.StartPrivacy {
 }
 
 // in returns the problem with the start.
-func (s *Start) in(p planning.Problem) planning.Problem {
+func (s *start) in(p planning.Problem) planning.Problem {
 	p.Start, p.StartHash = s.Point, s.Hash
 	return p
 }

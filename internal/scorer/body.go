@@ -135,7 +135,7 @@ func ofJSON(m *loaded, text []byte) (*reply, error) {
 
 var (
 	errNotJSON = &refusal{http.StatusBadRequest, "the body is not JSON, or breaks off"}
-	errMany    = &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("a body has at most %d events", MaxEvents)}
+	errMany    = &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("a body has at most %d events", maxEvents)}
 )
 
 // objectRow makes a row of the text of an event at a place of the body. Its error is a *task.RowError.
@@ -169,7 +169,7 @@ func (r *reply) score(out *answer, threshold *float64) error {
 	var unfit error
 	counted := func(yield func(task.Row, error) bool) {
 		for row, err := range r.events {
-			if r.rows++; r.rows > MaxEvents {
+			if r.rows++; r.rows > maxEvents {
 				yield(row, errMany)
 				return
 			}

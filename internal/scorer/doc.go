@@ -5,8 +5,8 @@
 // places and columns, never contents. Scores depend on single events and have no privacy guarantee: they are for the
 // poster.
 //
-// Refuses. Two sources of one task; a body that is compressed, above MaxBody or of more than MaxEvents; bodies and
-// responses beyond MaxRoom at one time.
+// Refuses. Two sources of one task; a body that is compressed, above maxBody or of more than maxEvents; bodies and
+// responses beyond maxRoom at one time.
 //
 // The caller's steps: New with a source for each task, which reads every model once; Follow, which reads again; the
 // Scorer is the http.Handler meanwhile. openapi.json describes the interface.

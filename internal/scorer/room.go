@@ -13,17 +13,17 @@ import (
 	"github.com/panlearn/panlearn/learner/task/source"
 )
 
-// A room is MaxRoom bytes for all bodies and responses. The first smallShare bytes of each request come from a part of
+// A room is maxRoom bytes for all bodies and responses. The first smallShare bytes of each request come from a part of
 // their own, so that large requests keep no small one out.
 type room struct{ small, large *semaphore.Weighted }
 
 const (
 	smallShare = 64 << 10
-	smallRoom  = MaxRoom / 4
+	smallRoom  = maxRoom / 4
 )
 
 func newRoom() room {
-	return room{semaphore.NewWeighted(smallRoom), semaphore.NewWeighted(MaxRoom - smallRoom)}
+	return room{semaphore.NewWeighted(smallRoom), semaphore.NewWeighted(maxRoom - smallRoom)}
 }
 
 // A share is the room that one request has taken for its body and its answer, in bytes. It takes as they grow, so that a
@@ -67,19 +67,19 @@ func (s *share) release() {
 // firstRoom is the room that a body takes before its first byte has come.
 const firstRoom = 4 << 10
 
-// body reads a body of at most MaxBody bytes. It refuses one that is packed, by its header or by how it begins: what it
+// body reads a body of at most maxBody bytes. It refuses one that is packed, by its header or by how it begins: what it
 // unpacks to has no bound.
 func (s *share) body(q *http.Request) ([]byte, error) {
 	if httpaccess.Packed(q) {
 		return nil, errPacked
 	}
-	if q.ContentLength > MaxBody {
+	if q.ContentLength > maxBody {
 		return nil, errLarge
 	}
 	var text []byte
 	for {
 		if len(text) == cap(text) {
-			size := min(max(firstRoom, 2*cap(text)), MaxBody+1)
+			size := min(max(firstRoom, 2*cap(text)), maxBody+1)
 			if err := s.upTo(size); err != nil {
 				return nil, err
 			}
@@ -88,7 +88,7 @@ func (s *share) body(q *http.Request) ([]byte, error) {
 		n, err := q.Body.Read(text[len(text):cap(text)])
 		text = text[:len(text)+n]
 		switch {
-		case len(text) > MaxBody:
+		case len(text) > maxBody:
 			return nil, errLarge
 		case err == io.EOF && source.Packed(text):
 			return nil, errPacked
@@ -106,7 +106,7 @@ func (s *share) body(q *http.Request) ([]byte, error) {
 
 var (
 	errPacked = &refusal{http.StatusUnsupportedMediaType, "the body is packed: send it as it is, without a Content-Encoding"}
-	errLarge  = refusef(http.StatusRequestEntityTooLarge, "a body has at most %d bytes", MaxBody)
+	errLarge  = refusef(http.StatusRequestEntityTooLarge, "a body has at most %d bytes", maxBody)
 )
 
 // An answer collects the lines of predictions, of which no prediction has one within.
@@ -118,7 +118,7 @@ type answer struct {
 	waiting bool // the end of a line, which what comes next decides
 }
 
-var errLong = refusef(http.StatusRequestEntityTooLarge, "an answer has at most %d bytes: post fewer events", MaxAnswer)
+var errLong = refusef(http.StatusRequestEntityTooLarge, "an answer has at most %d bytes: post fewer events", maxAnswer)
 
 // Write takes lines.
 func (a *answer) Write(p []byte) (int, error) {
@@ -146,11 +146,11 @@ func (a *answer) grow(more int) error {
 		return nil
 	}
 	size := max(firstRoom, 2*cap(a.text), len(a.text)+more)
-	if size > MaxAnswer {
-		if size = len(a.text) + more; size > MaxAnswer {
+	if size > maxAnswer {
+		if size = len(a.text) + more; size > maxAnswer {
 			return errLong
 		}
-		size = MaxAnswer
+		size = maxAnswer
 	}
 	if err := a.share.upTo(a.before + size); err != nil {
 		return err

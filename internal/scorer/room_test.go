@@ -74,14 +74,14 @@ func TestPackedBodiesAreRefused(t *testing.T) {
 // what gives the rest back.
 func (s *site) fill(t *testing.T, small, large int64) func() {
 	t.Helper()
-	if !s.room.small.TryAcquire(smallRoom) || !s.room.large.TryAcquire(MaxRoom-smallRoom) {
+	if !s.room.small.TryAcquire(smallRoom) || !s.room.large.TryAcquire(maxRoom-smallRoom) {
 		t.Fatal("room is not given back")
 	}
 	s.room.small.Release(small)
 	s.room.large.Release(large)
 	return func() {
 		s.room.small.Release(smallRoom - small)
-		s.room.large.Release(MaxRoom - smallRoom - large)
+		s.room.large.Release(maxRoom - smallRoom - large)
 	}
 }
 
@@ -134,8 +134,8 @@ func TestLargeBodiesKeepNoSmallOneOut(t *testing.T) {
 	var waiting sync.WaitGroup
 	var ends []*io.PipeWriter
 	codes := make(chan int, 5)
-	leave := s.fill(t, smallRoom, 2*MaxBody) // for two of them
-	blank := strings.Repeat(" ", MaxBody-len(event))
+	leave := s.fill(t, smallRoom, 2*maxBody) // for two of them
+	blank := strings.Repeat(" ", maxBody-len(event))
 	for range cap(codes) {
 		r, w := io.Pipe()
 		ends = append(ends, w)
@@ -179,7 +179,7 @@ func TestLongAnswersAreRefused(t *testing.T) {
 		for ; err == nil && n < 100; n++ {
 			_, err = out.Write(line)
 		}
-		if err != errLong || n != MaxAnswer>>20 && n != MaxAnswer>>20+1 || room.held > MaxAnswer {
+		if err != errLong || n != maxAnswer>>20 && n != maxAnswer>>20+1 || room.held > maxAnswer {
 			t.Errorf("after %d lines of 1 MiB: %v, %d bytes held", n, err, room.held)
 		}
 		room.release()
@@ -201,12 +201,12 @@ func TestLongAnswersAreRefused(t *testing.T) {
 func TestALengthThatIsAnnouncedTakesNoRoom(t *testing.T) {
 	s := newSite(t)
 	q := httptest.NewRequest(http.MethodPost, "/", stalled{})
-	q.ContentLength = MaxBody
+	q.ContentLength = maxBody
 	room := &share{of: s.room}
 	if _, err := room.body(q); err == nil || room.held > firstRoom {
 		t.Errorf("%v, %d bytes held", err, room.held)
 	}
-	q.ContentLength = MaxBody + 1
+	q.ContentLength = maxBody + 1
 	if _, err := room.body(q); err != errLarge {
 		t.Errorf("%v, want %v", err, errLarge)
 	}

@@ -21,10 +21,10 @@ import (
 
 // Bounds of what is read.
 const (
-	MaxBody   = 8 << 20   // bytes of a body
-	MaxEvents = 10_000    // of a body
-	MaxAnswer = 64 << 20  // bytes of an answer
-	MaxRoom   = 256 << 20 // bytes of all bodies and responses at one time
+	maxBody   = 8 << 20   // bytes of a body
+	maxEvents = 10_000    // of a body
+	maxAnswer = 64 << 20  // bytes of an answer
+	maxRoom   = 256 << 20 // bytes of all bodies and responses at one time
 )
 
 // A Source reads a snapshot, in any format that model.Parse reads. An error that wraps ErrNotYet at the first reading
@@ -197,9 +197,8 @@ func (s *Scorer) take(at *slot, before, m *loaded) {
 	at.now.Store(m)
 	s.Logger.Info("serving a model", "task", m.Task, "round", m.Round, "model_version", m.ModelVersion, "source", at.Name)
 	if before != nil && !bytes.Equal(before.of, m.of) {
-		s.Logger.Warn("the declaration of the task has changed under its name: events are read by the new one", "task",
-			m.Task,
-			"before", before.TaskHash, "now", m.TaskHash, "source", at.Name)
+		s.Logger.Warn("the declaration of the task has changed under its name: events are read by the new one",
+			"task", m.Task, "before", before.TaskHash, "now", m.TaskHash, "source", at.Name)
 	}
 	if s.Observer.Model != nil {
 		s.Observer.Model(m.Snapshot, time.Now())

@@ -185,7 +185,7 @@ func TestRefusalsAreDescribed(t *testing.T) {
 	var err error
 	closed.Access, err = httpaccess.Token("token-of-the-scorer")
 	must(t, err)
-	many := strings.Repeat(`{"age":1,"job":"a"}`+"\n", MaxEvents+1)
+	many := strings.Repeat(`{"age":1,"job":"a"}`+"\n", maxEvents+1)
 	answers := map[int]*httptest.ResponseRecorder{}
 	for want, got := range map[int]*httptest.ResponseRecorder{
 		400: s.post("prices", "application/json", `{"age": "`+secret),
@@ -230,8 +230,8 @@ func TestRefusalsAreDescribed(t *testing.T) {
 	}{
 		{"application/json", `{"age":1,"job":"a"} {"age":1,"job":"a"}`, 400}, {"application/json", "", 400},
 		{"application/json", `"` + secret + `"`, 422}, {"text/plain", "1:1", 415}, {"text/csv", "", 400},
-		{"text/csv", secret + ",x\n1,2\n", 400}, {"application/json", strings.Repeat(" ", MaxBody) + "{}", 413},
-		{"text/csv", strings.Repeat("x", MaxBody+1), 413}, {"text/csv", "age,job\n" + strings.Repeat("1,a\n", MaxEvents+1), 413},
+		{"text/csv", secret + ",x\n1,2\n", 400}, {"application/json", strings.Repeat(" ", maxBody) + "{}", 413},
+		{"text/csv", strings.Repeat("x", maxBody+1), 413}, {"text/csv", "age,job\n" + strings.Repeat("1,a\n", maxEvents+1), 413},
 	} {
 		got := s.post("prices", c.kind, c.body)
 		if got.Code != c.status || strings.Contains(got.Body.String(), secret) {

@@ -86,8 +86,7 @@ func newColumn(r *rand.Rand, spec *task.Spec, name string, kind task.ColumnKind)
 	}
 	if kind.Number() && out.words != nil { // numbers that are words of another feature, too
 		out.words = slices.DeleteFunc(out.words, func(w string) bool {
-			_, err := strconv.ParseFloat(w,
-				64)
+			_, err := strconv.ParseFloat(w, 64)
 			return err != nil
 		})
 		if len(out.words) == 0 {

@@ -15,27 +15,23 @@ type ConvergeConfig struct {
 	Ridge    float64
 	Dim      int // of theta
 	Examples []convex.Example
-	// Smoothing is B of the envelope that is minimised instead of a loss that is not smooth; 0 means 1000.
-	Smoothing float64
-	Steps     int       // at most; 0 means 300
-	Start     []float64 // in Set; nil means Set's own
+	Steps    int       // at most; 0 means 300
+	Start    []float64 // in Set; nil means Set's own
 }
 
 // Converge minimises the mean loss plus ridge over the set by accelerated projected gradient descent with
 // backtracking, FISTA (Beck & Teboulle, SIAM J. Imaging Sciences 2, 2009), its momentum restarted where the
 // objective rises (O'Donoghue & Candes, Foundations of Computational Mathematics 15, 2015). It ends early when a
-// step gains less than a billionth of the objective. The result is a baseline, not a certified optimum.
+// step gains less than a billionth of the objective. A loss that is not smooth gives way to its envelope with B = 1000.
+// The result is a baseline, not a certified optimum.
 func Converge(ctx context.Context, c ConvergeConfig) ([]float64, error) {
 	if len(c.Examples) == 0 {
 		return nil, fmt.Errorf("converge: no examples")
 	}
 	loss := c.Loss
 	if math.IsInf(loss.Smoothness(1), 1) {
-		if c.Smoothing == 0 {
-			c.Smoothing = 1000
-		}
 		var err error
-		if loss, err = convex.NewEnvelope(loss, c.Smoothing); err != nil {
+		if loss, err = convex.NewEnvelope(loss, 1000); err != nil {
 			return nil, fmt.Errorf("converge: %w", err)
 		}
 	}

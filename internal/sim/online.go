@@ -34,9 +34,8 @@ type moments struct {
 }
 
 func newMoments(c OnlineConfig) moments {
-	return moments{OnlineConfig: c, mean: make([]float64, c.Features), squares: make([]float64, c.Features),
-		scale: make([]float64, c.Features),
-		row:   make([]float64, c.Features)}
+	return moments{OnlineConfig: c, mean: make([]float64, c.Features),
+		squares: make([]float64, c.Features), scale: make([]float64, c.Features), row: make([]float64, c.Features)}
 }
 
 // see adds a row.

@@ -70,8 +70,8 @@ type Round struct {
 	State      func() ([]byte, error) // of the method after the step; only valid during the call
 }
 
-// Result holds the results of a run.
-type Result struct {
+// result holds the results of a run.
+type result struct {
 	Model  []float64
 	Rounds uint64
 	Users  uint64 // in all rounds
@@ -84,24 +84,24 @@ type Result struct {
 
 // Run takes every planned step. A continuous plan it runs until the examples that are left do not fill a cohort. It
 // stops early with the context's error.
-func Run(ctx context.Context, c Config) (Result, error) {
+func Run(ctx context.Context, c Config) (result, error) {
 	r, err := newRun(c)
 	if err != nil {
-		return Result{}, fmt.Errorf("simulate: %w", err)
+		return result{}, fmt.Errorf("simulate: %w", err)
 	}
 	for !r.over() {
 		if err := ctx.Err(); err != nil {
-			return Result{}, err
+			return result{}, err
 		}
 		if err := r.round(); err != nil {
-			return Result{}, fmt.Errorf("simulate: step %d: %w", r.rounds+1, err)
+			return result{}, fmt.Errorf("simulate: step %d: %w", r.rounds+1, err)
 		}
 	}
 	state, err := r.method.MarshalBinary()
 	if err != nil {
-		return Result{}, fmt.Errorf("simulate: %w", err)
+		return result{}, fmt.Errorf("simulate: %w", err)
 	}
-	return Result{Model: r.method.Model(), Rounds: r.rounds, Users: r.users, State: state,
+	return result{Model: r.method.Model(), Rounds: r.rounds, Users: r.users, State: state,
 		Validation: learner.ValidationOf(r.method), Learned: learner.LearnedOf(r.method)}, nil
 }
 

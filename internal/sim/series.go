@@ -100,9 +100,8 @@ func measure(ctx context.Context, s *Synthetic, p planning.Problem, repeats int)
 		bound = 0
 	}
 	return Risk{Method: plan.Plan.Algorithm, Mean: mean, StdErr: math.Sqrt(max(0, squares/k-mean*mean) / (k - 1)),
-		Bound:      bound,
-		NonPrivate: plain / k, Rounds: manifest.Planned(plan.Plan), Phases: len(plan.Forecasts),
-		NoiseStdDev: plan.Forecasts[len(plan.Forecasts)-1].Privacy.NoiseStd}, nil
+		Bound: bound, NonPrivate: plain / k, Rounds: manifest.Planned(plan.Plan),
+		Phases: len(plan.Forecasts), NoiseStdDev: plan.Forecasts[len(plan.Forecasts)-1].Privacy.NoiseStd}, nil
 }
 
 // A Slope is the exponent of n in the excess risk of one method, fitted and proved.

@@ -30,7 +30,7 @@ func logisticShape(d Declaration) ClassShape {
 	return ClassShape{Slope: 0.5 / clean, Bend: func([]float64) float64 { return 0.25 }, Noise: 1,
 		Length: func(share, _ float64) float64 { return 1 - share },
 		Square: func(share, _ float64) float64 { return (1 - share) * (1 - share) / clean / clean },
-		Stream: StreamShape{Planned: 0.15, Curvature: 0.15, Slope: 0.15, Spread: 2, Trust: 1.25}}
+		Stream: streamShape{Planned: 0.15, Curvature: 0.15, Slope: 0.15, Spread: 2, Trust: 1.25}}
 }
 
 // Hinge is the loss max(0, 1 - y <theta, x>) of support vector machines, for labels y = -1 or +1: X-Lipschitz for
@@ -69,7 +69,7 @@ func cornerShape(w float64) ClassShape {
 	curvature := min(nearCorner, 0.6/(2*width))
 	return ClassShape{Slope: 1, Bend: func([]float64) float64 { return 1 / (2 * width) }, Length: one, Square: one,
 		Noise: 1, Smoothing: width - w,
-		Stream: StreamShape{Planned: nearCorner, Curvature: curvature, Slope: 0.5, Spread: 1, Trust: curvature / 0.5}}
+		Stream: streamShape{Planned: nearCorner, Curvature: curvature, Slope: 0.5, Spread: 1, Trust: curvature / 0.5}}
 }
 
 // smoothedHinge is the hinge loss with its corner rounded off over a width w below the margin m = y <theta, x> = 1: 0

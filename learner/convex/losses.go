@@ -13,16 +13,16 @@ type Traits struct {
 	Labels Labels
 	Smooth bool // the gradient is Lipschitz, see Loss.Smoothness
 	// Scores is the meaning of the loss's linear scores.
-	Scores Scores
+	Scores scores
 	// Error is the mean by which predictions of numbers and counts are compared with labels. Wrong classes are
 	// counted instead.
 	Error    Error
-	Constant Constant // the score that has the least mean loss on labels
+	Constant constant // the score that has the least mean loss on labels
 	// HalfSquare reports whether the loss is half the square of the residual, so that its mean is half the mean square.
 	HalfSquare bool
 	// Rounded reports whether a practical plan smooths the slopes of a smooth loss too.
 	Rounded bool
-	Draft   Draft // zero: no parameter is required
+	Draft   draft // zero: no parameter is required
 
 	parameters []string // that the loss takes, by their names in a Declaration
 	make       func(Declaration) Loss
@@ -59,19 +59,19 @@ func (l Labels) check(y float64) error {
 	return nil
 }
 
-// Scores are the meanings of linear scores.
-type Scores int
+// scores are the meanings of linear scores.
+type scores int
 
 // The meanings of scores.
 const (
-	Plain            Scores = iota // the prediction itself, or an order of the events and no more
+	Plain            scores = iota // the prediction itself, or an order of the events and no more
 	LogOdds                        // of the class +1
 	LogProbabilities               // of every class, up to a constant
 	LogMean                        // logarithm of the expected count
 )
 
 // Probable reports whether scores determine the probability of each class.
-func (s Scores) Probable() bool { return s == LogOdds || s == LogProbabilities }
+func (s scores) Probable() bool { return s == LogOdds || s == LogProbabilities }
 
 // Error is a mean of the differences between labels and predictions.
 type Error int
@@ -83,12 +83,12 @@ const (
 	Pinball // the quantile loss itself, and the share of labels at or below their prediction
 )
 
-// Constant is the way in which the best constant score follows from labels.
-type Constant int
+// constant is the way in which the best constant score follows from labels.
+type constant int
 
 // The ways to the best constant.
 const (
-	Search         Constant = iota // for the least mean loss, of one score
+	Search         constant = iota // for the least mean loss, of one score
 	MeanLabel                      // the mean
 	Median                         // the median
 	Quantile                       // the quantile of the declared level
@@ -96,8 +96,8 @@ const (
 	LogClassCounts                 // of every class, the logarithm of its weighted count
 )
 
-// A Draft describes the one parameter that a drafted task has to declare.
-type Draft struct {
+// A draft describes the one parameter that a drafted task has to declare.
+type draft struct {
 	Parameter string                     // its name in a Declaration
 	Value     func(high float64) float64 // for labels of at most high
 	Note      string                     // its meaning, in a sentence for the task's author
@@ -117,22 +117,22 @@ var losses = [...]Traits{
 	{Name: "squared", Labels: Numbers, Smooth: true, Constant: MeanLabel, HalfSquare: true,
 		make: func(Declaration) Loss { return Squared{} }, fit: squaredShape},
 	{Name: "huber", Labels: Numbers, Smooth: true, parameters: []string{width},
-		Draft: Draft{width, always(0.1),
+		Draft: draft{width, always(0.1),
 			"width is where errors begin to count as they are and no more squared, in the label scaled to [-1, 1]."},
 		make: func(d Declaration) Loss { return Linear[huber]{huber{d.Width}} }, fit: huberShape},
 	{Name: "absolute", Labels: Numbers, Error: MeanAbsolute, Constant: Median,
 		make: func(Declaration) Loss { return Absolute{} }, fit: absoluteShape},
 	{Name: "quantile", Labels: Numbers, Error: Pinball, Constant: Quantile, parameters: []string{level},
-		Draft: Draft{level, always(0.9), "level is the share of the labels that are to be at most their prediction."},
+		Draft: draft{level, always(0.9), "level is the share of the labels that are to be at most their prediction."},
 		make:  func(d Declaration) Loss { return Linear[quantile]{quantile{d.Level}} }, fit: quantileShape},
 	{Name: "hinge", Labels: TwoClasses, parameters: []string{classWeights},
 		make: func(Declaration) Loss { return Hinge{} }, class: hingeShape},
 	{Name: "smoothed-hinge", Labels: TwoClasses, Smooth: true, Rounded: true, parameters: []string{width, classWeights},
-		Draft: Draft{width, always(0.5), "width is that of the rounded corner."},
+		Draft: draft{width, always(0.5), "width is that of the rounded corner."},
 		make:  func(d Declaration) Loss { return Linear[smoothedHinge]{smoothedHinge{d.Width}} }, class: smoothedHingeShape},
 	{Name: "poisson", Labels: Counts, Smooth: true, Scores: LogMean, Constant: LogMeanLabel,
 		parameters: []string{scoreBound, maxCount},
-		Draft:      Draft{scoreBound, leastScoreBound, "score_bound is the logarithm of the largest prediction."},
+		Draft:      draft{scoreBound, leastScoreBound, "score_bound is the logarithm of the largest prediction."},
 		make:       func(d Declaration) Loss { return Poisson{Linear[poisson]{poisson{d.ScoreBound}}, d.MaxCount} },
 		fit:        poissonShape},
 }

@@ -14,11 +14,11 @@ type ClassShape struct {
 	// Least is the least mean loss of a constant for two classes, divided by the share of the rarer one; 0 if that ratio
 	// is not constant.
 	Least  float64
-	Stream StreamShape
+	Stream streamShape
 }
 
-// A StreamShape describes a loss to a plan that follows a stream without end, along one coordinate of the steps.
-type StreamShape struct {
+// A streamShape describes a loss to a plan that follows a stream without end, along one coordinate of the steps.
+type streamShape struct {
 	Planned   float64 // low estimate of the mean second derivative, for planning cohorts
 	Curvature float64 // the same, for the steps
 	Slope     float64 // variance of the gradient of one event at the optimum

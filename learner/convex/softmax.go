@@ -229,7 +229,7 @@ func softmaxShape(d Declaration) ClassShape {
 			return math.Sqrt((1-share)*(1-share) + squares - share*share)
 		},
 		Square: func(share, squares float64) float64 { return 1 - 2*share + squares },
-		Stream: StreamShape{Planned: 0.6 / k, Curvature: 0.6 / k, Slope: 0.6 / k, Spread: 2 * math.Sqrt(k-1),
+		Stream: streamShape{Planned: 0.6 / k, Curvature: 0.6 / k, Slope: 0.6 / k, Spread: 2 * math.Sqrt(k-1),
 			Trust: 1.5 / k}}
 }
 

@@ -25,7 +25,7 @@ func bankOf(t *testing.T, dim int) *method.Bank {
 	return out
 }
 
-// follow takes a round at a quadratic loss of curvature h around the optimum, of the cohort that the bank asks for,
+// follow takes a round at a quadratic loss of curvature h around the optimum, with the cohort that the bank chooses and
 // with privacy noise of deviation u in the sum.
 func follow(t *testing.T, b *method.Bank, optimum []float64, h, u float64, r *rand.Rand) {
 	t.Helper()

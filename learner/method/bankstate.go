@@ -11,23 +11,22 @@ const bankWords = 19
 
 // words returns the numbers of the bank, without its filters and the vectors of the last secant.
 func (b *Bank) words() []float64 {
-	return []float64{b.curvature, b.num, b.den, b.residual, float64(b.cohort), b.users, float64(bit(b.calm)), b.surprise,
-		b.gain, b.memory,
-		b.last.variance, b.last.kappa, b.last.noise, b.since[0].own, b.since[0].noise, b.since[0].curvature,
-		b.since[1].own, b.since[1].noise, b.since[1].curvature}
+	return []float64{b.curvature, b.num, b.den, b.residual, float64(b.cohort),
+		b.users, float64(bit(b.calm)), b.surprise, b.gain, b.memory, b.last.variance, b.last.kappa, b.last.noise,
+		b.since[0].own, b.since[0].noise, b.since[0].curvature, b.since[1].own, b.since[1].noise, b.since[1].curvature}
 }
 
 // MarshalBinary returns the state, see learner.Algorithm. The header is followed by bankWords numbers; then, for
 // intercepts and then for weights, the variances, the weights, the likelihoods and the points of the filters; and,
 // after the first step, the point and the gradient of the last step.
 func (b *Bank) MarshalBinary() ([]byte, error) {
-	out := appendFloats(b.header().append(nil), b.words()...)
+	out := AppendFloats(b.header().append(nil), b.words()...)
 	for _, f := range [...]*filters{&b.intercepts, &b.weights} {
 		for _, part := range f.parts() {
-			out = appendFloats(out, part...)
+			out = AppendFloats(out, part...)
 		}
 	}
-	return appendFloats(appendFloats(out, b.last.point...), b.last.gradient...), nil
+	return AppendFloats(AppendFloats(out, b.last.point...), b.last.gradient...), nil
 }
 
 // UnmarshalBinary replaces the state, see learner.Algorithm.
@@ -44,7 +43,7 @@ func (b *Bank) UnmarshalBinary(data []byte) error {
 	if len(rest) != 8*want || h.count > b.steps || h.other > b.steps-h.count {
 		return fmt.Errorf("%w: %d bytes after %d steps, want %d", ErrState, len(rest), h.count, 8*want)
 	}
-	words := floats(rest)
+	words := Floats(rest)
 	for _, x := range words {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return fmt.Errorf("%w: a number of the bank is not finite", ErrState)

@@ -81,7 +81,7 @@ func newBase(method byte, s settings, constants ...float64) (base, error) {
 func (b *base) hash(constants []float64) (out [sha256.Size]byte) {
 	h := sha256.New()
 	word := func(w uint64) { h.Write(binary.LittleEndian.AppendUint64(nil, w)) }
-	vector := func(x ...float64) { h.Write(appendFloats(make([]byte, 0, 8*len(x)), x...)) }
+	vector := func(x ...float64) { h.Write(AppendFloats(make([]byte, 0, 8*len(x)), x...)) }
 	h.Write([]byte{stateVersion, b.method, bit(b.endless)})
 	word(uint64(len(b.start)))
 	word(b.steps)

@@ -34,7 +34,6 @@ func EstimateMean(params randomizer.Params, totals []uint64, users, noiseTrials 
 		mean[i] /= m
 	}
 	v := params.Variance(users, noiseTrials)
-	return Estimate{Gradient: mean, Users: users, PrivacyVariance: v.Privacy / m / m,
-		RoundingVariance: v.RoundingMax / m / m,
-		NoiseProxy:       v.Proxy / m / m}, nil
+	return Estimate{Gradient: mean, Users: users,
+		PrivacyVariance: v.Privacy / m / m, RoundingVariance: v.RoundingMax / m / m, NoiseProxy: v.Proxy / m / m}, nil
 }

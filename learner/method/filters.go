@@ -100,8 +100,7 @@ type seen struct {
 func (f *filters) step(of seen) (filters, deviation) {
 	n := len(f.walk)
 	out := filters{dim: f.dim, walk: f.walk, noise: f.noise, points: make([]float64, len(f.points)),
-		variance: make([]float64, n),
-		weight:   make([]float64, n), raw: make([]float64, n)}
+		variance: make([]float64, n), weight: make([]float64, n), raw: make([]float64, n)}
 	if f.dim == 0 {
 		copy(out.variance, f.variance)
 		copy(out.weight, f.weight)

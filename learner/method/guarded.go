@@ -91,8 +91,8 @@ func (p *Guarded) MarshalBinary() ([]byte, error) {
 	if p.taken == 0 {
 		return out, nil
 	}
-	out = appendFloats(out, p.v, p.last.variance)
-	return appendFloats(appendFloats(out, p.last.point...), p.last.gradient...), nil
+	out = AppendFloats(out, p.v, p.last.variance)
+	return AppendFloats(AppendFloats(out, p.last.point...), p.last.gradient...), nil
 }
 
 // UnmarshalBinary replaces the state, see learner.Algorithm.
@@ -115,7 +115,7 @@ func (p *Guarded) UnmarshalBinary(data []byte) error {
 		*p = to
 		return nil
 	}
-	numbers := floats(rest)
+	numbers := Floats(rest)
 	to.v, to.last = numbers[0], released{variance: numbers[1], point: numbers[2 : 2+d], gradient: numbers[2+d:]}
 	unsound := func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }
 	if !(to.v >= p.first) || !(to.last.variance >= 0) || slices.ContainsFunc(numbers, unsound) ||

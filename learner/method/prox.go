@@ -94,7 +94,7 @@ func (p *Prox) Step(e Estimate) error {
 
 // MarshalBinary returns the state, see learner.Algorithm.
 func (p *Prox) MarshalBinary() ([]byte, error) {
-	return appendFloats(p.encode(p.center, p.mean), float64(p.in)), nil
+	return AppendFloats(p.encode(p.center, p.mean), float64(p.in)), nil
 }
 
 // UnmarshalBinary replaces the state, see learner.Algorithm.
@@ -109,7 +109,7 @@ func (p *Prox) UnmarshalBinary(data []byte) error {
 	if h.count > p.steps || h.other > p.steps-h.count {
 		return fmt.Errorf("%w: %d steps taken and %d passed over of %d", ErrState, h.count, h.other, p.steps)
 	}
-	center, mean, in := floats(rest[:8*h.dim]), floats(rest[8*h.dim:16*h.dim]), floats(rest[16*h.dim:])[0]
+	center, mean, in := Floats(rest[:8*h.dim]), Floats(rest[8*h.dim:16*h.dim]), Floats(rest[16*h.dim:])[0]
 	at := h.count + h.other
 	tail := float64(at - min(at, p.steps-p.average)) // rounds whose answers are in the mean
 	switch {

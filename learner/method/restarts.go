@@ -163,7 +163,7 @@ func (r *restarts) MarshalBinary() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(appendFloats(r.header().append(nil), r.start...), inner...), nil
+	return append(AppendFloats(r.header().append(nil), r.start...), inner...), nil
 }
 
 // UnmarshalBinary replaces the state, see learner.Algorithm.
@@ -176,7 +176,7 @@ func (r *restarts) UnmarshalBinary(data []byte) error {
 	if h.count > min(last, MaxSteps) || h.other != 0 || r.series.before(h.count) >= MaxSteps || len(rest) < 8*r.dim {
 		return fmt.Errorf("%w: stage %d is not one of the plan's, or the state is cut off", ErrState, h.count)
 	}
-	start := floats(rest[:8*r.dim])
+	start := Floats(rest[:8*r.dim])
 	if !r.set.Contains(start) || (h.count == 0 && !slices.Equal(start, r.first)) {
 		return fmt.Errorf("%w: stage %d did not start where it says", ErrState, h.count+1)
 	}

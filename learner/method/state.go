@@ -91,7 +91,7 @@ func (b *base) header() header {
 // encode returns the state of a method with two vectors.
 func (b *base) encode(first, second []float64) []byte {
 	out := b.header().append(make([]byte, 0, headerLen+16*len(first)))
-	return appendFloats(appendFloats(out, first...), second...)
+	return AppendFloats(AppendFloats(out, first...), second...)
 }
 
 // decode reads a state of the same configuration as b, and moves the counts. Whatever it accepts encodes to the same
@@ -107,7 +107,7 @@ func (b *base) decode(data []byte) (first, second []float64, err error) {
 	if h.count > b.steps || h.other > b.steps-h.count {
 		return nil, nil, fmt.Errorf("%w: %d steps taken and %d passed over of %d", ErrState, h.count, h.other, b.steps)
 	}
-	first, second = floats(rest[:8*h.dim]), floats(rest[8*h.dim:])
+	first, second = Floats(rest[:8*h.dim]), Floats(rest[8*h.dim:])
 	if !b.set.Contains(first) || !b.set.Contains(second) {
 		return nil, nil, fmt.Errorf("%w: a vector is outside the constraint set", ErrState)
 	}
@@ -118,14 +118,16 @@ func (b *base) decode(data []byte) (first, second []float64, err error) {
 	return first, second, nil
 }
 
-func appendFloats(out []byte, xs ...float64) []byte {
+// AppendFloats appends numbers in 8 bytes each, little endian, as states and kept models have them.
+func AppendFloats(out []byte, xs ...float64) []byte {
 	for _, x := range xs {
 		out = binary.LittleEndian.AppendUint64(out, math.Float64bits(x))
 	}
 	return out
 }
 
-func floats(data []byte) []float64 {
+// Floats is the inverse of AppendFloats.
+func Floats(data []byte) []float64 {
 	out := make([]float64, len(data)/8)
 	for i := range out {
 		out[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:]))

@@ -7,12 +7,12 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// Tail is gradient descent with the mean of its last iterates, weighted by the users of their rounds:
+// tail is gradient descent with the mean of its last iterates, weighted by the users of their rounds:
 //
 //	theta_t = Pi(theta_{t-1} - eta gbar_t),   gbar_t taken at theta_{t-1},   t = 1 .. T
 //
 // Its model is the mean of theta_t over the last Average steps; before these it is theta_t.
-type Tail struct {
+type tail struct {
 	descent
 	eta     float64
 	average uint64
@@ -30,7 +30,7 @@ type tailConfig struct {
 }
 
 // newTail returns the method at its start. The error names the field that does not fit.
-func newTail(c tailConfig) (*Tail, error) {
+func newTail(c tailConfig) (*tail, error) {
 	if err := validateStepSize(c.StepSize); err != nil {
 		return nil, fmt.Errorf("tail: %w", err)
 	}
@@ -42,11 +42,11 @@ func newTail(c tailConfig) (*Tail, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tail: %w", err)
 	}
-	return &Tail{descent: newDescent(b), eta: c.StepSize, average: c.Average}, nil
+	return &tail{descent: newDescent(b), eta: c.StepSize, average: c.Average}, nil
 }
 
 // Step takes the descent step and moves the mean.
-func (p *Tail) Step(e Estimate) error {
+func (p *tail) Step(e Estimate) error {
 	mean := slices.Clone(p.mean)
 	if err := p.descend(e, p.eta, 1); err != nil {
 		return err
@@ -65,16 +65,16 @@ func (p *Tail) Step(e Estimate) error {
 }
 
 // MarshalBinary returns the state, see learner.Algorithm.
-func (p *Tail) MarshalBinary() ([]byte, error) {
-	return appendFloats(p.encode(p.theta, p.mean), p.users), nil
+func (p *tail) MarshalBinary() ([]byte, error) {
+	return AppendFloats(p.encode(p.theta, p.mean), p.users), nil
 }
 
 // UnmarshalBinary replaces the state, see learner.Algorithm.
-func (p *Tail) UnmarshalBinary(data []byte) error {
+func (p *tail) UnmarshalBinary(data []byte) error {
 	if len(data) < 8 {
 		return fmt.Errorf("%w: %d bytes", ErrState, len(data))
 	}
-	users := floats(data[len(data)-8:])[0]
+	users := Floats(data[len(data)-8:])[0]
 	if !(users >= 0 && users <= 1<<60) {
 		return fmt.Errorf("%w: %v users in a mean", ErrState, users)
 	}

@@ -64,7 +64,7 @@ func (v *Validated) appendUncut(out []byte) []byte {
 	if !v.told {
 		return out
 	}
-	return appendFloats(out, v.uncut.late, v.uncut.last)
+	return AppendFloats(out, v.uncut.late, v.uncut.last)
 }
 
 // readUncut reads what appendUncut wrote, and returns the remaining bytes.
@@ -72,7 +72,7 @@ func readUncut(data []byte) (u uncut, rest []byte, err error) {
 	if len(data) < 8*uncutWords {
 		return u, nil, fmt.Errorf("%w: %d bytes do not hold what gradients said of losses", ErrState, len(data))
 	}
-	words := floats(data[:8*uncutWords])
+	words := Floats(data[:8*uncutWords])
 	u = uncut{late: words[0], last: words[1]}
 	if !(u.late >= 0) || math.IsInf(u.late, 0) || math.IsNaN(u.last) || math.IsInf(u.last, 0) {
 		return u, nil, fmt.Errorf("%w: a loss of at least %v, slopes of %v: want finite numbers, the first at least 0",

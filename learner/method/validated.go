@@ -29,7 +29,7 @@ func NewValidated(card convex.Scorecard, repeated bool, inner Method) (*Validate
 	out := &Validated{card: card, repeated: repeated, inner: inner}
 	h := sha256.New()
 	own := header{method: methodScores, dim: card.Dim(), config: inner.fingerprint()}
-	h.Write(appendFloats(own.append(nil), card.Norm, card.Low, card.High, card.LabelNoise))
+	h.Write(AppendFloats(own.append(nil), card.Norm, card.Low, card.High, card.LabelNoise))
 	h.Write([]byte{bit(repeated)})
 	h.Sum(out.config[:0])
 	return out, nil
@@ -157,7 +157,7 @@ func (v *Validated) UnmarshalBinary(data []byte) error {
 		if len(rest) < 8*tallyWords {
 			return fmt.Errorf("%w: %d bytes do not hold the sums of scores", ErrState, len(data))
 		}
-		read.read(floats(rest[:8*tallyWords]))
+		read.read(Floats(rest[:8*tallyWords]))
 		rest = rest[8*tallyWords:]
 		if err := read.validate(v.card); err != nil {
 			return fmt.Errorf("%w: %w", ErrState, err)
@@ -185,9 +185,9 @@ func (t *tally) append(out []byte) []byte {
 	if t.rounds == 0 {
 		return out
 	}
-	out = appendFloats(out, t.last[0], t.last[1], t.lastProxy, t.prior)
+	out = AppendFloats(out, t.last[0], t.last[1], t.lastProxy, t.prior)
 	for _, s := range [...]sums{t.recent, t.overall} {
-		out = appendFloats(out, s.users, s.score[0], s.score[1], s.proxy)
+		out = AppendFloats(out, s.users, s.score[0], s.score[1], s.proxy)
 	}
 	return out
 }
@@ -203,7 +203,7 @@ func (t *tally) read(words []float64) {
 
 // validate refuses sums that no rounds can have.
 func (t *tally) validate(card convex.Scorecard) error {
-	words := floats(t.append(nil))
+	words := Floats(t.append(nil))
 	for _, x := range words {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return fmt.Errorf("a sum of scores is not finite")

@@ -157,8 +157,8 @@ func TestPopulationBound(t *testing.T) {
 }
 
 // TestRoundsOfTheorem41: Theorem 4.1's number of rounds, (beta D/L X)^(1/2) with X = epsilon n sqrt(M)/sqrt(d),
-// is what the bound asks for up to a constant; all silos take part in a round, so that sampling and what silos
-// differ by have no part in the variance.
+// minimises the bound up to a constant. All silos take part in a round, so that neither sampling nor differences between
+// silos add to the variance.
 func TestRoundsOfTheorem41(t *testing.T) {
 	var first float64
 	for i, units := range []uint64{4000, 16000, 64000, 256000} {

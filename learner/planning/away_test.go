@@ -125,8 +125,8 @@ func TestHeterogeneity(t *testing.T) {
 }
 
 // TestSilosAnswerAHundredRounds: silos who answer all rounds have at most 100, unless the problem sets a limit,
-// whatever the bound of a method asks for; without a name they have a method of many passes: apgd where the
-// loss is smooth, apgd-envelope where it is not.
+// however many would minimise the bound of a method. Without a named method they have one of many passes: apgd where
+// the loss is smooth, apgd-envelope where it is not.
 func TestSilosAnswerAHundredRounds(t *testing.T) {
 	p := siloProblem(20, 1<<14, 20)
 	p.Interactive, p.Trust = true, accounting.Local

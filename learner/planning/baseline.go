@@ -35,46 +35,42 @@ type Baseline struct {
 	Err       error   // why there is no bound
 }
 
-// central is a trusted curator with the analytic Gaussian mechanism, whose sensitivity is 2/m for each of the rounds.
-// In a single round it randomizes each vector by itself if that is better, as it is for large epsilons and small
-// cohorts.
-type central struct {
-	mu      float64
-	perUser float64 // of the local mechanism
+// A formula is a source whose noise has a closed form, which is exact.
+type formula func(m, rounds uint64) noise
+
+func (f formula) about(uint64) source { return f } // problems of baselines have no blocks
+
+func (f formula) model(m, rounds uint64) noise { return f(m, rounds) }
+
+func (f formula) exact(m, rounds uint64) (noise, accounting.Plan, error) {
+	return f(m, rounds), accounting.Plan{}, nil
 }
 
-func (c central) about(uint64) source { return c } // problems of baselines have no blocks
-
-func (c central) model(m, rounds uint64) noise {
-	sd := 2 / (float64(m) * c.mu)
-	if rounds == 1 {
-		return noise{privacy: min(sd*sd, c.perUser/float64(m))}
+// central returns the noise of a trusted curator with the analytic Gaussian mechanism, whose sensitivity is 2/m for each
+// of the rounds. In a single round the curator randomizes each vector by itself, as alone does, if that is better, as it
+// is for large epsilons and small cohorts.
+func central(mu float64, alone formula) formula {
+	return func(m, rounds uint64) noise {
+		sd := 2 / (float64(m) * mu)
+		if rounds == 1 {
+			return noise{privacy: min(sd*sd, alone(m, 1).privacy)}
+		}
+		return noise{privacy: sd * sd * float64(rounds)}
 	}
-	return noise{privacy: sd * sd * float64(rounds)}
 }
 
-func (c central) exact(m, rounds uint64) (noise, accounting.Plan, error) {
-	return c.model(m, rounds), accounting.Plan{}, nil
-}
-
-// local is the mechanism in which each user randomizes alone.
-type local struct{ perUser float64 }
-
-func (l local) about(uint64) source { return l }
-
-func (l local) model(m, _ uint64) noise { return noise{privacy: l.perUser / float64(m)} }
-
-func (l local) exact(m, rounds uint64) (noise, accounting.Plan, error) {
-	return l.model(m, rounds), accounting.Plan{}, nil
+// local returns the noise of the mechanism in which each user randomizes alone.
+func local(perUser float64) formula {
+	return func(m, _ uint64) noise { return noise{privacy: perUser / float64(m)} }
 }
 
 // localOf returns the better one of two mechanisms for one message, and its name.
-func localOf(p Problem, mu float64) (local, string, error) {
+func localOf(p Problem, mu float64) (formula, string, error) {
 	unit, err := PrivUnitError(p.encodedDim(), p.Epsilon)
 	if gauss := 4 / (mu * mu); err == nil && gauss < unit {
-		return local{perUser: gauss}, "analytic Gaussian mechanism of every unit alone", nil
+		return local(gauss), "analytic Gaussian mechanism of every unit alone", nil
 	}
-	return local{perUser: unit}, "PrivUnitG of every unit alone", err
+	return local(unit), "PrivUnitG of every unit alone", err
 }
 
 // baselineProblem returns the problem without the parts that only this system has, and without scores. Units report for
@@ -112,7 +108,7 @@ func (pl *Planner) Baselines(p Problem, method string) ([]Baseline, error) {
 			once = append(once, m)
 		}
 	}
-	curator := central{mu: mu, perUser: alone.perUser}
+	curator := central(mu, alone)
 	out := []Baseline{baseline(q, BaselineLocal, mechanism, once, alone), baseline(q, BaselineCentral, centralMechanism,
 		once, curator)}
 	q.MaxRounds = maxPasses

@@ -50,7 +50,7 @@ func (pl *Planner) BaselinePlan(p Problem, name, method string) (BaselinePlan, e
 	}
 	q.MaxRounds = p.MaxRounds
 	out := BaselinePlan{Name: name, Mechanism: centralMechanism}
-	var from source = central{mu: mu, perUser: alone.perUser}
+	from := central(mu, alone)
 	switch name {
 	case BaselineCentral:
 		q.Cohort, q.Minimum = p.Cohort, p.Minimum
@@ -92,7 +92,7 @@ func practicalBaseline(p Problem, name string, mu float64) (BaselinePlan, error)
 		r := q
 		r.Dim = dim
 		alone, mechanism, err := localOf(r, mu)
-		var from source = central{mu: mu, perUser: alone.perUser}
+		from := central(mu, alone)
 		if name == BaselineLocal {
 			from, out.Mechanism = alone, mechanism
 		}

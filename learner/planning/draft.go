@@ -130,7 +130,7 @@ func (d draft) along(users []uint64) (Proposal, error) {
 				fmt.Errorf("the risk bound overflows for a set of radius %v, clip norm %v, smoothness %v; rescale the features",
 					d.objective.radius, p.ClipNorm, p.Smoothness)
 		}
-		if err := out.add(len(out.Forecasts), phase, forecast, p.encodedDim(), p.encodedNorm(), p.scores()); err != nil {
+		if err := out.add(phase, forecast, p.encodedDim(), p.encodedNorm(), p.scores()); err != nil {
 			return Proposal{}, fmt.Errorf("%s: %w", d.method, err)
 		}
 		prior, reach = forecast.Risk, 2*d.objective.radius

@@ -159,16 +159,16 @@ func (o objective) kept(t schedule.Method, s situation, f *wire.Phase) (risk flo
 	return PSGDBound(s.distance, l*l+s.variance, eta, s.steps)
 }
 
-// A SiloBound is the bound of the method's best plan for a number of silos in a round. Unknown is the bound without
+// A siloBound is the bound of the method's best plan for a number of silos in a round. Unknown is the bound without
 // Silos.Spread, the declared bound on how far silos differ. Both are +Inf if there is no plan.
-type SiloBound struct {
+type siloBound struct {
 	Reports        uint64
 	Bound, Unknown float64
 }
 
 // BySilos returns the method's bounds for M = N, N/2, N/4, ..., 1 of the N silos in a round, and for the problem's own
 // M. It is empty unless the trust is local: under other trusts the honest share depends on M.
-func (pl *Planner) BySilos(p Problem, of Proposal) (out []SiloBound) {
+func (pl *Planner) BySilos(p Problem, of Proposal) (out []siloBound) {
 	if !p.local() || p.Silos.Count == 0 || p.Practical != nil {
 		return nil
 	}
@@ -188,7 +188,7 @@ func (pl *Planner) BySilos(p Problem, of Proposal) (out []SiloBound) {
 			}
 			return plan.ExcessRisk
 		}
-		out = append(out, SiloBound{m, bound(p.Silos.Spread), bound(0)})
+		out = append(out, siloBound{m, bound(p.Silos.Spread), bound(0)})
 	}
 	return out
 }

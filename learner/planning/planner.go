@@ -45,36 +45,28 @@ type Alternative struct {
 // choice; schedule.Auto chooses among methods by simulation. It takes up to a few seconds. The error names an invalid
 // field, or explains why the method does not apply or that no cohort meets the privacy target.
 func (pl *Planner) Plan(p Problem) (Proposal, error) {
-	if err := p.validateRequest(); err != nil {
+	out, err := pl.plan(p)
+	if err != nil {
 		return Proposal{}, fmt.Errorf("plan: %w", err)
 	}
+	return out, nil
+}
+
+func (pl *Planner) plan(p Problem) (Proposal, error) {
+	if err := p.validateRequest(); err != nil {
+		return Proposal{}, err
+	}
 	if p.Practical != nil {
-		out, err := pl.practical(p)
-		if err != nil {
-			return Proposal{}, fmt.Errorf("plan: %w", err)
-		}
-		return out, nil
+		return pl.practical(p)
 	}
 	method := p.Algorithm
 	if method == "" {
 		method = p.DefaultMethod()
 	}
-	if method != schedule.Auto {
-		out, err := pl.single(p, method)
-		if err != nil {
-			return Proposal{}, fmt.Errorf("plan: %w", err)
-		}
-		return out, nil
+	if method == schedule.Auto {
+		return p.choose(pl.alternatives(p))
 	}
-	all, err := pl.Alternatives(p)
-	if err != nil {
-		return Proposal{}, err
-	}
-	out, err := p.choose(all)
-	if err != nil {
-		return Proposal{}, fmt.Errorf("plan: %w", err)
-	}
-	return out, nil
+	return pl.single(p, method)
 }
 
 // Alternatives plans every method, in the order of schedule.Names.
@@ -82,13 +74,17 @@ func (pl *Planner) Alternatives(p Problem) ([]Alternative, error) {
 	if err := p.validateRequest(); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
+	return pl.alternatives(p), nil
+}
+
+func (pl *Planner) alternatives(p Problem) []Alternative {
 	out := make([]Alternative, 0, len(schedule.Names()))
 	for _, m := range schedule.Names() {
 		one := Alternative{Method: m}
 		one.Proposal, one.Err = pl.single(p, m)
 		out = append(out, one)
 	}
-	return out, nil
+	return out
 }
 
 // validateRequest refuses a problem for which no method can be planned.

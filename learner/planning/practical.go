@@ -118,7 +118,7 @@ func (d *practicalDraft) add(of report, f *wire.Phase, privacy accounting.Plan, 
 	if units > 1 {
 		cost.Units = units
 	}
-	return d.out.add(len(d.out.Forecasts), f, cost, of.dim, of.norm, of.scores)
+	return d.out.add(f, cost, of.dim, of.norm, of.scores)
 }
 
 // users makes the plan of users who report for themselves: a cohort for each look, then rounds of gradients.

@@ -210,8 +210,7 @@ func (p Problem) DefaultMethod() string { return p.conditions().Default() }
 
 func (p Problem) conditions() schedule.Case {
 	c := schedule.Case{Smooth: !math.IsInf(p.Smoothness, 1), Proximal: p.Proximal, Ridge: p.Ridge > 0,
-		Interactive: p.Interactive, Silos: p.Silos.Count > 0,
-		Cohort: p.Cohort > 0, Continuous: p.Continuous}
+		Interactive: p.Interactive, Silos: p.Silos.Count > 0, Cohort: p.Cohort > 0, Continuous: p.Continuous}
 	if p.Trust.HasIntruder() {
 		c.Floors = p.Trust.String()
 	}

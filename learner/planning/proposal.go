@@ -130,16 +130,16 @@ func (p *Proposal) Sent(cost func(accounting.Plan) uint64) (most uint64) {
 	return most
 }
 
-// add inserts a phase with its forecast before the phase at. dim and norm describe the reported vector, the
-// last coordinates of which are scores.
-func (p *Proposal) add(at int, f *wire.Phase, of Forecast, dim int, norm float64, scores int) error {
+// add appends a phase with its forecast. dim and norm describe the reported vector, the last coordinates of which are
+// scores.
+func (p *Proposal) add(f *wire.Phase, of Forecast, dim int, norm float64, scores int) error {
 	m, err := mechanism(dim, norm, scores, of.Units, p.window(of.Privacy.Trials), of.Privacy)
 	if err != nil {
 		return err
 	}
 	f.Mechanism = m
-	p.Plan.Phases = slices.Insert(p.Plan.Phases, at, f)
-	p.Forecasts = slices.Insert(p.Forecasts, at, of)
+	p.Plan.Phases = append(p.Plan.Phases, f)
+	p.Forecasts = append(p.Forecasts, of)
 	return nil
 }
 

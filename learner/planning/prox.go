@@ -114,7 +114,7 @@ func (d draft) inProx() (Proposal, error) {
 	phase, forecast := d.phase(&s, choice{steps: rounds, cohort: m, units: k, privacy: privacy, situation: at,
 		setting: setting{smoothness: b.beta, risk: risk}})
 	phase.Constants = &wire.Phase_Prox{Prox: x}
-	if err := out.add(0, phase, forecast, d.p.Dim, d.p.ClipNorm/x.Weight, 0); err != nil {
+	if err := out.add(phase, forecast, d.p.Dim, d.p.ClipNorm/x.Weight, 0); err != nil {
 		return Proposal{}, fmt.Errorf("%s: %w", d.method, err)
 	}
 	d.conclude(&out, risk)

@@ -226,7 +226,6 @@ func (s *search) exact(steps uint64) (choice, error) {
 		return choice{}, err
 	}
 	at := s.situation(m, k, steps, n)
-	return choice{steps: steps, cohort: m, units: k, privacy: plan, noise: n, situation: at, setting: s.objective.tune(s.t,
-		at),
-		factor: n.total() / from.model(m, s.answers(steps)).total()}, nil
+	return choice{steps: steps, cohort: m, units: k, privacy: plan, noise: n,
+		situation: at, setting: s.objective.tune(s.t, at), factor: n.total() / from.model(m, s.answers(steps)).total()}, nil
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestAccountedPlansOfSilos: plans of silos by the accountant: the budget is met, the randomizer can run, the
-// window of trust local is even and as wide as the noise of the smallest silo asks for.
+// TestAccountedPlansOfSilos: plans of silos by the accountant meet the budget, the randomizer can run them, and the
+// window of trust local is even and has room for the noise of the smallest silo.
 func TestAccountedPlansOfSilos(t *testing.T) {
 	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Local} {
 		for _, many := range []bool{false, true} {

@@ -179,8 +179,7 @@ func (d draft) inStages() (Proposal, error) {
 		if d.t.Interactive && len(all) > 1 && d.p.Silos.Count > 0 {
 			phase.Users = d.p.Silos.Count
 		}
-		if err := out.add(len(out.Forecasts), phase, forecast, d.p.encodedDim(), d.p.encodedNorm(),
-			d.p.scores()); err != nil {
+		if err := out.add(phase, forecast, d.p.encodedDim(), d.p.encodedNorm(), d.p.scores()); err != nil {
 			return Proposal{}, fmt.Errorf("%s: %w", d.method, err)
 		}
 		risk = forecast.Risk

@@ -10,10 +10,10 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// An UnequalBound is the bound of a plan for silos of different sizes, each of which draws its own noise (Lowy,
+// An unequalBound is the bound of a plan for silos of different sizes, each of which draws its own noise (Lowy,
 // Razaviyayn, ICLR 2023, Theorem H.1, with our noise). Noise is the standard deviation of a coordinate in the first
 // phase, in units of L.
-type UnequalBound struct {
+type unequalBound struct {
 	Bound float64
 	// Least and Largest are the extremes of the noise of a silo's report; Mean is the noise of the unweighted mean over
 	// all silos, which the model uses; ByRows is the noise of the mean weighted by rows, the theorem's p_i, which is not
@@ -24,7 +24,7 @@ type UnequalBound struct {
 // Unequal bounds the expected excess risk of a plan of silos who answer all rounds, where silo i has rows[i] units. The
 // objective is the mean over silos of each one's mean, and noise has the mean of their variances. The effect of a
 // replaced unit and the smoothness of the mean loss are computed as if all silos had as few units as the smallest.
-func (pl *Planner) Unequal(p Problem, plan Proposal, rows []uint64) (out UnequalBound, err error) {
+func (pl *Planner) Unequal(p Problem, plan Proposal, rows []uint64) (out unequalBound, err error) {
 	switch {
 	case !p.local() || !p.Interactive || p.Practical != nil || p.Silos.Count == 0:
 		return out, fmt.Errorf("silo rows: want a proved plan of silos who answer many rounds, under trust local")
@@ -84,7 +84,7 @@ func (pl *Planner) ownShare(of []accounting.Release, units uint64, b accounting.
 }
 
 // noise sets the fields from the planned noise and the ratio of each silo's variance to it.
-func (u *UnequalBound) noise(planned float64, rows []uint64, more [][]float64) {
+func (u *unequalBound) noise(planned float64, rows []uint64, more [][]float64) {
 	var all, mean, weighed float64
 	for _, n := range rows {
 		all += float64(n)

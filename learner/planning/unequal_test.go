@@ -25,7 +25,7 @@ func TestUnequalSilos(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := func(rows ...uint64) UnequalBound {
+	of := func(rows ...uint64) unequalBound {
 		t.Helper()
 		out, err := pl.Unequal(p, plan, rows)
 		if err != nil {

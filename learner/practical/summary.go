@@ -18,9 +18,8 @@ func (l *Learned) Summary() *Summary {
 	if l == nil || l.Start == nil {
 		return nil
 	}
-	out := &Summary{Norm: l.Report.Norm, ClipNorm: l.Frame.Clip, Clipped: l.Report.Clipped, Step: l.Curvature,
-		StepName: "v", Effective: l.Report.Effective,
-		ClippedAt: "linear fit"}
+	out := &Summary{Norm: l.Report.Norm, ClipNorm: l.Frame.Clip,
+		Clipped: l.Report.Clipped, Step: l.Curvature, StepName: "v", Effective: l.Report.Effective, ClippedAt: "linear fit"}
 	if l.Report.Shares != nil {
 		out.ClippedAt = "start"
 	}

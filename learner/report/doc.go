@@ -9,7 +9,7 @@
 //     unit's rows is clipped to Config.Norm. Nothing else is clipped, and the proofs need no other clip. The lattice
 //     snaps every vector into its ball, and finds nothing to clip.
 //  3. The scores of the point on the row, or their mean over the unit's rows, after the clipped statistic and within a
-//     norm of their own ([Scorer]). With a [Prox] there is one vector of all rows instead: steps 1 and 2 are in its
+//     norm of their own ([NewScorer]). With a [Prox] there is one vector of all rows instead: steps 1 and 2 are in its
 //     solver, prox.go, with the slope of a row's loss cut.
 //  4. The lattice ([randomizer.VectorSum]): each unit is snapped into a ball of its own, in integers; the sum is
 //     rounded once, with noise, packed.

@@ -46,9 +46,9 @@ func TestBatchOfAnAdaptiveRound(t *testing.T) {
 	}
 }
 
-// TestCohortOfAnAdaptiveRound: the next round asks as many users as the method wants, or as came in five
-// seconds at the pace of the last one, within the plan's bounds; a state that is an older copy asks for the
-// cohort already announced.
+// TestCohortOfAnAdaptiveRound: the next round has the cohort of the method, or, if that is larger, as many users as come
+// in five seconds at the pace of the last round, within the plan's bounds. A state that is an older copy repeats the
+// cohort that was already announced.
 func TestCohortOfAnAdaptiveRound(t *testing.T) {
 	next := manifest.Place{Phase: &wire.Phase{Minimum: 60, Top: 2000, Cohort: 4000}}
 	for _, one := range []struct {
@@ -63,7 +63,7 @@ func TestCohortOfAnAdaptiveRound(t *testing.T) {
 		// more than the largest cohort
 		{7, 100, 100, pace{took: time.Millisecond, whole: true}, 2000},
 		{7, 100, 100, pace{whole: true}, 2000}, // at once
-		// the method wants more
+		// the method chooses more
 		{7, 1500, 100, pace{took: time.Second, whole: true}, 1500},
 		// at least the smallest
 		{7, 10, 100, pace{took: time.Hour, whole: true}, 60},
@@ -74,7 +74,7 @@ func TestCohortOfAnAdaptiveRound(t *testing.T) {
 		// nor one that another process announced
 		{7, 100, 100, pace{took: time.Second}, 100},
 		{1, 100, 100, pace{took: time.Second, whole: true}, 100},                                         // nor the first
-		{7, 100, 100, pace{took: time.Second, whole: true, next: &wire.Round{Round: 8, Cohort: 77}}, 77}, // which stands
+		{7, 100, 100, pace{took: time.Second, whole: true, next: &wire.Round{Round: 8, Cohort: 77}}, 77}, // already announced
 	} {
 		c := &core{round: &wire.Round{Round: one.round}}
 		if got := c.cohort(next, one.wants, one.users, one.p); got != one.want {
@@ -84,8 +84,8 @@ func TestCohortOfAnAdaptiveRound(t *testing.T) {
 	}
 }
 
-// TestTrackingOfAnAnnouncedRound: the next cohort that people are told is the one that was announced, and not what
-// the method wanted before fast traffic made it larger; after the end there is none.
+// TestTrackingOfAnAnnouncedRound: the next cohort that is shown is the announced one, and not the method's own choice
+// before fast traffic made it larger. After the end there is none.
 func TestTrackingOfAnAnnouncedRound(t *testing.T) {
 	alg, err := method.NewPractical(method.PracticalConfig{Layout: practical.Layout{MomentUsers: 250, Rounds: 1, Base: 250,
 		Top: 500, Unit: 8},

@@ -17,9 +17,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestClipOfABusyStream: where more users come in five seconds than the method wants, the round asks them all,
-// and its clip is the one for the cohort that it announces, and not for the smaller one. The state that is
-// committed with it has that clip too, and an older copy of the state writes the same bytes.
+// TestClipOfABusyStream: where more users come in five seconds than the method chose, the cohort of the round is all of
+// them, and its clip is the one for the announced cohort, and not for the smaller one. The state that is committed with
+// it has that clip too, and an older copy of the state writes the same bytes.
 func TestClipOfABusyStream(t *testing.T) {
 	problem := practical.Problem{Loss: convex.Declaration{Name: "logistic"}, Features: 2, Bound: 2, Intercept: 1,
 		Users: 40_000, Continuous: true}

@@ -32,8 +32,7 @@ func (b *broker) watch(ctx context.Context) error {
 	case errors.Is(err, stream.ErrRefused):
 		return err
 	default:
-		b.config.Logger.Warn("no wake-ups from the broker, polling", "error", err, "poll",
-			b.config.Poll)
+		b.config.Logger.Warn("no wake-ups from the broker, polling", "error", err, "poll", b.config.Poll)
 	}
 	return nil
 }

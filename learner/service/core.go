@@ -170,8 +170,7 @@ func (c *core) describe(out *commit, stored time.Time, alg learner.Algorithm) {
 	}
 	spent := out.next.Ledger.Spent()
 	*r = Record{Round: c.round.Round, Time: stored.UTC(), Users: out.lastUsers(), UsersSoFar: out.next.Ledger.Users(),
-		Steps: out.next.Ledger.Steps,
-		Void:  a.Void, Unused: r.Unused, EpsilonSpent: spent.Epsilon, DeltaSpent: spent.Delta}
+		Steps: out.next.Ledger.Steps, Void: a.Void, Unused: r.Unused, EpsilonSpent: spent.Epsilon, DeltaSpent: spent.Delta}
 	if c.place.Point() == 0 {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -99,7 +100,7 @@ func (s *Service) rolledBackThen(ctx context.Context, c *core, msg stream.Messag
 		if err != nil {
 			return commit{}, err
 		}
-		before := encodeModel(alg.Model())
+		before := method.AppendFloats(nil, alg.Model()...)
 		if learner.RollBack(alg, model) != nil {
 			return step, nil
 		}

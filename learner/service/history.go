@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -68,7 +69,7 @@ func ReadModel(ctx context.Context, store state.Store, round uint64) ([]float64,
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	return decodeModel(data), nil
+	return method.Floats(data), nil
 }
 
 // A NotKeptError is returned when the model of a round is not kept.
@@ -136,7 +137,7 @@ func (h *History) follow(r Record, model []float64, keep Retention) ([]Record, [
 	if r.Snapshot = len(model) > 0 && keep.due(r, last.Kept); r.Snapshot {
 		r.Kept = &Moment{r.Round, r.Time}
 	}
-	kept, err := r.keep(encodeModel(model))
+	kept, err := r.keep(method.AppendFloats(nil, model...))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -209,7 +210,7 @@ func (h *History) Pin(ctx context.Context, round uint64, pin bool) (Record, erro
 		if err != nil {
 			return Record{}, err
 		}
-		r, model = &newest, encodeModel(alg.Model())
+		r, model = &newest, method.AppendFloats(nil, alg.Model()...)
 		r.Snapshot, r.Kept = true, &Moment{r.Round, r.Time}
 	default:
 		return Record{}, err
@@ -242,7 +243,7 @@ func (h *History) RollBack(ctx context.Context, round uint64, now time.Time) (Re
 	newest := h.newest()
 	stands := at.Cursor.Round
 	if newest.Round == stands {
-		stands = newest.stands()
+		stands = newest.current()
 	}
 	if round == stands {
 		return Record{}, fmt.Errorf("round %d: its model is the one that stands", round)
@@ -258,7 +259,7 @@ func (h *History) RollBack(ctx context.Context, round uint64, now time.Time) (Re
 	if err != nil {
 		return Record{}, err
 	}
-	before := encodeModel(alg.Model())
+	before := method.AppendFloats(nil, alg.Model()...)
 	if err := learner.RollBack(alg, model); err != nil {
 		return Record{}, fmt.Errorf("round %d: %w", round, err)
 	}
@@ -316,8 +317,7 @@ func (h *History) change(ctx context.Context, next state.Checkpoint, r Record, m
 		return err
 	}
 	i, found := slices.BinarySearchFunc(h.records, r.Round, func(r Record, round uint64) int {
-		return cmp.Compare(r.Round,
-			round)
+		return cmp.Compare(r.Round, round)
 	})
 	if found {
 		h.records[i] = r

@@ -290,7 +290,7 @@ func testRollBack(t *testing.T, more string) {
 	if a.Ledger.Spent() != b.Ledger.Spent() || a.Ledger.Users() != b.Ledger.Users() || a.Ledger.Steps != b.Ledger.Steps {
 		t.Errorf("%+v, without a rollback %+v", a.Ledger, b.Ledger)
 	}
-	// Each rollback names the model that it withdraws; one to the model that stands already is refused.
+	// Each rollback names the model that it withdraws; a rollback to the current model is refused.
 	for _, to := range []uint64{7, 12, 7} {
 		from := map[uint64]uint64{7: 12, 12: 7}[to]
 		r, err := f.history.RollBack(t.Context(), to, time.Now())

@@ -1,10 +1,8 @@
 package service
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/panlearn/panlearn/learner/method"
@@ -61,8 +59,8 @@ type Moment struct {
 	Time  time.Time `json:"time"`
 }
 
-// stands returns the round whose model is current from this round to the next.
-func (r *Record) stands() uint64 {
+// current returns the round whose model is current from this round to the next.
+func (r *Record) current() uint64 {
 	if r.RolledBack() {
 		return r.Rollback.To
 	}
@@ -77,7 +75,7 @@ func (r Record) rollBack(to uint64, now time.Time) *Record {
 	if !r.Snapshot && !r.RolledBack() { // else the current model is another round's
 		r.Snapshot, r.Kept = true, &Moment{r.Round, r.Time}
 	}
-	r.Rollback = &Rollback{To: to, After: r.Round, From: r.stands(), Time: now}
+	r.Rollback = &Rollback{To: to, After: r.Round, From: r.current(), Time: now}
 	r.Rollbacks++
 	return &r
 }
@@ -103,22 +101,4 @@ func readRecord(k state.Kept) (r Record, err error) {
 		return r, fmt.Errorf("record of round %d: it says round %d", k.Round, r.Round)
 	}
 	return r, nil
-}
-
-// encodeModel writes parameters as they are kept: IEEE 754, little endian.
-func encodeModel(theta []float64) []byte {
-	out := make([]byte, 0, 8*len(theta))
-	for _, x := range theta {
-		out = binary.LittleEndian.AppendUint64(out, math.Float64bits(x))
-	}
-	return out
-}
-
-// decodeModel is the inverse of encodeModel.
-func decodeModel(data []byte) []float64 {
-	out := make([]float64, len(data)/8)
-	for i := range out {
-		out[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:]))
-	}
-	return out
 }

@@ -163,7 +163,8 @@ func batchIn(w *world, record []byte) *wire.Batch {
 	return &b
 }
 
-// TestForgedBatchIsGivenUp: a learner that is asked to end at once does so while a record that is not the stage's stands.
+// TestForgedBatchIsGivenUp: a learner that is asked to end at once does so while the broker holds a batch that the stage
+// did not sign.
 func TestForgedBatchIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newCast(t), 3)

@@ -47,7 +47,7 @@ func TestRest(t *testing.T) {
 		watch       func(ctx context.Context) (<-chan stream.Wake, error)
 		failed      bool
 		least, most int           // looks while idle
-		late        time.Duration // after the batch stands, at most
+		late        time.Duration // after the batch was put, at most
 	}{
 		{what: "a batch and its Close", closes: true, least: int(idle / (15 * time.Second)),
 			most: 2 * int(idle/(15*time.Second)) * 5 / 4},

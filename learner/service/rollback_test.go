@@ -140,7 +140,7 @@ func (w *world) refused(change func(*Config), want error, words ...string) {
 func accept(c *Config) { c.AcceptRollback = true }
 
 // TestEveryPairOfCopies takes every copy of the folder and every copy of the broker of one run. Only those that a crash
-// can leave go on; where the folder is older the learner refuses until it is told to apply the batches again, and where
+// can leave go on; where the folder is older the learner refuses until a flag lets it apply the batches again, and where
 // the broker is older it refuses. Whatever goes on leaves, byte for byte, what the undisturbed run left.
 func TestEveryPairOfCopies(t *testing.T) {
 	h := recorded(t, newCast(t))

@@ -234,10 +234,9 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 	}
 	step.applied.Took, step.applied.Waited = time.Since(since), waited
 	observe.Tell(s.config.Observer.Applied, step.applied)
-	attributes := []any{"round", r, "attempt", step.applied.Attempt, "users",
-		step.applied.BatchUsers,
-		"cohort", step.applied.Cohort, "void", step.applied.Void, "epsilon_spent", step.applied.EpsilonSpent,
-		"honest_fraction", c.task.Plan.HonestFraction}
+	attributes := []any{"round",
+		r, "attempt", step.applied.Attempt, "users", step.applied.BatchUsers, "cohort", step.applied.Cohort,
+		"void", step.applied.Void, "epsilon_spent", step.applied.EpsilonSpent, "honest_fraction", c.task.Plan.HonestFraction}
 	if step.record.Unused {
 		attributes = append(attributes, "unused", true)
 	}
@@ -261,9 +260,8 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 	}
 	s.config.Logger.Info("round committed", attributes...)
 	if v := step.applied.Validation; v != nil && v.Diverges {
-		attributes := []any{"round", r, "progressive_loss", v.Loss.Recent.Value, "constant_loss",
-			*step.applied.Baseline.Loss,
-			"at_bound", v.AtBound}
+		attributes := []any{"round",
+			r, "progressive_loss", v.Loss.Recent.Value, "constant_loss", *step.applied.Baseline.Loss, "at_bound", v.AtBound}
 		if v.LossAtLeast != nil {
 			attributes = append(attributes, "loss_at_least", *v.LossAtLeast)
 		}

@@ -54,8 +54,7 @@ func (b binomial) pmf(x int64) float64 {
 	}
 	fx, fy := float64(x), float64(b.n-x)
 	diff := float64(x<<coinBits-b.k*b.n) / (1 << coinBits)
-	lc := stirlingError(b.n) - stirlingError(x) - stirlingError(b.n-x) -
-		deviance(fx, diff) - deviance(fy, -diff)
+	lc := stirlingError(b.n) - stirlingError(x) - stirlingError(b.n-x) - deviance(fx, diff) - deviance(fy, -diff)
 	return math.Exp(lc) * math.Sqrt(n/(2*math.Pi*fx*fy))
 }
 

@@ -52,20 +52,8 @@ func GaussianMu(b Budget) (float64, error) {
 	return gaussianMu(b.Epsilon, b.Delta), nil
 }
 
-// GaussianDelta bounds from above the delta, at epsilon, of the Gaussian mechanism whose
-// noise has standard deviation sensitivity/mu.
-func GaussianDelta(eps, mu float64) (float64, error) {
-	if err := validateEpsilon(eps); err != nil {
-		return 0, err
-	}
-	if !(mu >= 0) {
-		return 0, fmt.Errorf("mu %v: want a number of at least 0", mu)
-	}
-	return gaussianDelta(eps, mu), nil
-}
-
-// GaussianEpsilon returns the smallest epsilon that the same mechanism was evaluated to have
-// at delta; +Inf above MaxEpsilon.
+// GaussianEpsilon returns the smallest epsilon at which the Gaussian mechanism, whose noise has standard deviation
+// sensitivity/mu, was evaluated to be within delta; +Inf above MaxEpsilon.
 func GaussianEpsilon(mu, delta float64) (float64, error) {
 	if err := validateDelta(delta); err != nil {
 		return 0, err

@@ -88,8 +88,7 @@ func smallest(c int64, fails func(c int64) error) int64 {
 	return c
 }
 
-// TestCalibrationEnds: where a tail would have to be below all that it is told to be, requests are refused, and not
-// searched for ever.
+// TestCalibrationEnds: a request that no tail can meet is refused, and the search for it ends.
 func TestCalibrationEnds(t *testing.T) {
 	for _, c := range []struct {
 		failure float64

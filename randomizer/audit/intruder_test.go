@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/shuffle"
 )
 
-// broken is a mixer without floors of its own, to which a test adds those that it wants.
+// broken is a mixer without floors of its own, to which a test adds the floors that it needs.
 type broken struct {
 	real
 	front, back []uint64

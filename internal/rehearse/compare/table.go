@@ -40,9 +40,8 @@ type Table struct {
 
 func (c *comparison) table() Table {
 	out := Table{Task: c.base.Name, Measure: c.measure.Name(), Falls: c.measure.Falls, Points: "hundredths of accuracy",
-		Seeds: c.Seeds, Data: c.Rows.Data(),
-		Constant: stat.Mean(c.constants, nil), Rows: c.base.Schedule.Users * c.items(), LeftOut: c.leftOut,
-		OnePlace: c.curated, People: people(c.base), units: unitsOf(c.base)}
+		Seeds: c.Seeds, Data: c.Rows.Data(), Constant: stat.Mean(c.constants, nil), Rows: c.base.Schedule.Users * c.items(),
+		LeftOut: c.leftOut, OnePlace: c.curated, People: people(c.base), units: unitsOf(c.base)}
 	if c.measure.Falls {
 		out.Points = "hundredths of the best constant's error"
 	}
@@ -74,8 +73,7 @@ func (t Table) Print(w io.Writer) error {
 	fmt.Fprintf(rows, "  trust\treport of\tpasses\tmethod\trounds\tnoise\tbytes\t%s\tbehind\trisk proved\n", t.heading())
 	for _, l := range t.Lines {
 		fmt.Fprintf(rows, "%s %s\t%s\t%s\t%s\t%d\t%.2g\t%d\t%s\t%s\t%s\n", l.mark(), l.Trust, l.about, l.Passes, l.Algorithm,
-			l.Rounds,
-			l.NoiseStd, l.Bytes, t.fewer(l)+spread(l.Predicted, l.PredictedWithin), l.behind(), l.proved())
+			l.Rounds, l.NoiseStd, l.Bytes, t.fewer(l)+spread(l.Predicted, l.PredictedWithin), l.behind(), l.proved())
 	}
 	if err := rows.Flush(); err != nil {
 		return err

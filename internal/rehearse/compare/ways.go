@@ -87,8 +87,7 @@ func (w way) with(base *task.Spec, method string) []string {
 // resets lists keys that a task sets for its own way and another way may refuse, with the values that leave
 // them to the planner.
 var resets = map[string]string{"privacy.honest_fraction": "1", "privacy.coin": "fair", "privacy.profile": "numeric",
-	"privacy.seal": "hpke", "privacy.suite": "mlkem768x25519", "privacy.operators": "{}",
-	"schedule.cohort":       "0",
+	"privacy.seal": "hpke", "privacy.suite": "mlkem768x25519", "privacy.operators": "{}", "schedule.cohort": "0",
 	"schedule.first_cohort": "0", "schedule.minimum_cohort": "0", "schedule.rounds.max": "0", "silo.least": "0"}
 
 // load reads the task as a way has it. It returns the first refusal that no reset helps.

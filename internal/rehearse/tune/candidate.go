@@ -10,11 +10,11 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// A Setting is overrides of a task file: keys and values in JSON. The empty one is the task as it is.
-type Setting map[string]json.RawMessage
+// A setting is overrides of a task file: keys and values in JSON. The empty one is the task as it is.
+type setting map[string]json.RawMessage
 
 // Sets returns the overrides as task.Parse takes them, in the order of the keys.
-func (s Setting) Sets() (out []string) {
+func (s setting) Sets() (out []string) {
 	for key, value := range s {
 		out = append(out, key+"="+string(value))
 	}
@@ -23,7 +23,7 @@ func (s Setting) Sets() (out []string) {
 }
 
 // String shows the overrides in one line.
-func (s Setting) String() string {
+func (s setting) String() string {
 	if len(s) == 0 {
 		return "as it is"
 	}
@@ -38,12 +38,12 @@ func (s Setting) String() string {
 }
 
 // one returns a setting of one key.
-func one(key string, value any) Setting {
+func one(key string, value any) setting {
 	text, err := json.Marshal(value)
 	if err != nil {
 		panic(err.Error()) // numbers and lists of names
 	}
-	return Setting{key: text}
+	return setting{key: text}
 }
 
 // mostCrossed bounds the indicators that crosses may add, for each coordinate that is there.
@@ -51,7 +51,7 @@ const mostCrossed = 4
 
 // crosses switches the task's crosses off, or on if it has none: all pairs of columns of indicators, pairs with the
 // fewest combinations first, as long as they add at most mostCrossed times as many coordinates as there are.
-func crosses(spec *task.Spec, dim int) (Setting, bool) {
+func crosses(spec *task.Spec, dim int) (setting, bool) {
 	f := spec.Features
 	if len(f.Crosses) > 0 {
 		out := one("features.crosses", []task.Cross{})

@@ -15,8 +15,8 @@ const knots = 8
 
 // columns sets all numbers of the table to hats, and those that are skewed to their logarithm. Numbers with missing
 // values of their own, or that something else is made of, stay as they are.
-func (t table) columns(base run.Job) (out []Setting) {
-	hats, logs := Setting{}, Setting{}
+func (t table) columns(base run.Job) (out []setting) {
+	hats, logs := setting{}, setting{}
 	of := map[string]int{} // coordinate of a column
 	for j, c := range base.Features.Coordinates() {
 		if c.Kind == string(task.Numeric) && c.Column != "" && c.Part == "" && c.Over == "" {
@@ -44,7 +44,7 @@ func (t table) columns(base run.Job) (out []Setting) {
 			hats[key] = one("", task.Column{Name: c.Name, Kind: task.Hats, Knots: at, Marks: c.Marks})[""]
 		}
 	}
-	for _, s := range []Setting{hats, logs} {
+	for _, s := range []setting{hats, logs} {
 		if len(s) > 0 {
 			out = append(out, s)
 		}

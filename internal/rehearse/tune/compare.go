@@ -32,7 +32,7 @@ type Config struct {
 // Progress counts the runs of a comparison that are done.
 type Progress struct {
 	Done, Runs int
-	Setting    Setting
+	Setting    setting
 }
 
 // A Comparison is settings that can be planned, in the order in which they are tried.
@@ -41,11 +41,11 @@ type comparison struct {
 	measure    rehearse.Measure
 	users      uint64 // of the task
 	candidates []*candidate
-	dropped    []Dropped
+	dropped    []dropped
 }
 
 type candidate struct {
-	setting Setting
+	setting setting
 	job     run.Job
 	values  []float64 // by seed
 	losses  []float64
@@ -69,7 +69,7 @@ func New(c Config) (*comparison, error) {
 			"learner simulate --set KEY=VALUE --seeds K shows one setting on public data")
 	}
 	out := &comparison{Config: c}
-	if err := out.add(Setting{}); err != nil {
+	if err := out.add(setting{}); err != nil {
 		return nil, err
 	}
 	base := out.candidates[0]
@@ -81,14 +81,14 @@ func New(c Config) (*comparison, error) {
 	}
 	for _, s := range settings {
 		if err := out.add(s); err != nil {
-			out.dropped = append(out.dropped, Dropped{s, err.Error()})
+			out.dropped = append(out.dropped, dropped{s, err.Error()})
 		}
 	}
 	return out, nil
 }
 
 // plan plans a setting.
-func (c *comparison) plan(s Setting) (run.Job, error) {
+func (c *comparison) plan(s setting) (run.Job, error) {
 	spec, err := c.Load(s.Sets())
 	if err != nil {
 		return run.Job{}, err
@@ -97,7 +97,7 @@ func (c *comparison) plan(s Setting) (run.Job, error) {
 }
 
 // add plans a setting that is to be tried.
-func (c *comparison) add(s Setting) error {
+func (c *comparison) add(s setting) error {
 	job, err := c.plan(s)
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (c *comparison) Run(ctx context.Context) (Report, error) {
 
 // together adds the union of what was better, the best of each key, as far as it can be planned, once.
 func (c *comparison) together() {
-	union := Setting{}
+	union := setting{}
 	for _, one := range c.ranked() {
 		if len(one.setting) == 0 || shares(union, one.setting) {
 			continue
@@ -167,11 +167,11 @@ func (c *comparison) together() {
 		return
 	}
 	if err := c.add(union); err != nil {
-		c.dropped = append(c.dropped, Dropped{union, err.Error()})
+		c.dropped = append(c.dropped, dropped{union, err.Error()})
 	}
 }
 
-func shares(a, b Setting) bool {
+func shares(a, b setting) bool {
 	for key := range b {
 		if _, both := a[key]; both {
 			return true

@@ -20,10 +20,10 @@ const (
 
 // fourier sets random Fourier features of all numbers, or none where the task has some. gamma is one over the median
 // squared distance of two rows.
-func (t table) fourier(base run.Job, seed uint64) (Setting, bool) {
+func (t table) fourier(base run.Job, seed uint64) (setting, bool) {
 	f := base.Spec.Features
 	if f.Fourier != nil {
-		return Setting{"features.fourier": json.RawMessage("null")}, f.Vector == nil || !f.Vector.Hidden
+		return setting{"features.fourier": json.RawMessage("null")}, f.Vector == nil || !f.Vector.Hidden
 	}
 	numbers, names := numbersOf(base.Features)
 	d := min(mostFourier, int(float64(base.Problem.Users)*base.Problem.Epsilon/fourierShare))
@@ -64,7 +64,7 @@ func (t table) dense(i, dim int) []float64 {
 }
 
 // passes has all users answer every round, or each a single one where they all do.
-func passes(base run.Job) Setting {
+func passes(base run.Job) setting {
 	return one("schedule.interactive", !base.Spec.Schedule.Interactive)
 }
 
@@ -72,7 +72,7 @@ func passes(base run.Job) Setting {
 var ridges = [...]float64{0.001, 0.01}
 
 // ridge returns other ridges than the task's.
-func ridge(base run.Job) (out []Setting) {
+func ridge(base run.Job) (out []setting) {
 	for _, r := range append([]float64{0}, ridges[:]...) {
 		if r != base.Spec.Model.Ridge {
 			out = append(out, one("model.ridge", r))

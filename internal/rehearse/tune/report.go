@@ -23,15 +23,15 @@ type Report struct {
 	Users      uint64      `json:"users"`
 	Data       bool        `json:"data"` // whether the rows were data, rather than made up from the declaration
 	Candidates []Candidate `json:"candidates"`
-	Dropped    []Dropped   `json:"dropped,omitempty"`
+	Dropped    []dropped   `json:"dropped,omitempty"`
 	// Best is the setting to take: the empty one unless another was better beyond the noise of the seeds.
-	Best Setting `json:"best"`
+	Best setting `json:"best"`
 }
 
 // A Candidate holds the results of one setting. Gains are paired: the same seeds, the same users, the same
 // rows.
 type Candidate struct {
-	Set    Setting `json:"set"`
+	Set    setting `json:"set"`
 	Mean   float64 `json:"mean"`
 	SD     float64 `json:"sd"`
 	Loss   float64 `json:"loss"`    // mean, in the coordinates of the feature map
@@ -41,17 +41,16 @@ type Candidate struct {
 	Rounds uint64  `json:"rounds"`
 }
 
-// Dropped is a setting that was not tried.
-type Dropped struct {
-	Set    Setting `json:"set"`
+// dropped is a setting that was not tried.
+type dropped struct {
+	Set    setting `json:"set"`
 	Reason string  `json:"reason"`
 }
 
 func (c *comparison) report() Report {
 	base := c.candidates[0]
-	out := Report{Task: base.job.Spec.Name, Measure: c.measure.Name(), Falls: c.measure.Falls, Seeds: c.Seeds,
-		Users: c.Cost().Users,
-		Data:  c.Rows.Data(), Dropped: c.dropped, Best: Setting{}}
+	out := Report{Task: base.job.Spec.Name, Measure: c.measure.Name(), Falls: c.measure.Falls,
+		Seeds: c.Seeds, Users: c.Cost().Users, Data: c.Rows.Data(), Dropped: c.dropped, Best: setting{}}
 	for i, one := range c.candidates {
 		line := Candidate{Set: one.setting, Loss: stat.Mean(one.losses, nil), Rounds: one.rounds}
 		line.Mean, line.SD = stat.MeanStdDev(one.values, nil)
@@ -120,7 +119,7 @@ func (r Report) Comment(on string) string {
 }
 
 // short shows the setting, lists of crosses by their length, and columns by what becomes of how many.
-func (s Setting) short() string {
+func (s setting) short() string {
 	if len(s) == 0 {
 		return "as it is"
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // settings returns the short list: keys that mean something for the task, one at a time.
-func (c *comparison) settings(base run.Job) ([]Setting, error) {
-	var out []Setting
+func (c *comparison) settings(base run.Job) ([]setting, error) {
+	var out []setting
 	mapped, err := c.Rows.Map(base.Spec)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (c *comparison) clip(base run.Job, rows rehearse.Source) (float64, error) {
 }
 
 // users returns settings with other numbers of rounds, and of users of the first cohort.
-func users(base run.Job) (out []Setting) {
+func users(base run.Job) (out []setting) {
 	first := manifest.Gradients(base.Plan)
 	var rounds, answer uint64 // of gradients, and the users who answer these
 	for _, f := range base.Plan.Phases {

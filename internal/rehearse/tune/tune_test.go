@@ -36,7 +36,7 @@ func madeUpRows(t *testing.T, sets ...string) Config {
 }
 
 // only returns a comparison that tries these settings and no others.
-func only(t *testing.T, c Config, settings ...Setting) *comparison {
+func only(t *testing.T, c Config, settings ...setting) *comparison {
 	t.Helper()
 	all, err := New(c)
 	if err != nil {

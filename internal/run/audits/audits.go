@@ -140,10 +140,9 @@ func viewsOf(trust accounting.Trust) []audit.View {
 func auditOf(accountant *accounting.Accountant, view audit.View, params randomizer.Params, release accounting.Release,
 	of report.Statistic, minimum uint64) Audit {
 	honest := release.HonestFraction.Floor(release.Users)
-	m := Mechanism{Statistic: of.String(), Cohort: release.Users, Dim: release.Dim, Levels: release.Levels,
-		Trials: release.Trials, P: release.P,
-		Minimum: minimum, FloorTrials: release.FloorTrials, Units: max(release.Units, 1), RoundsPerUser: release.Rounds,
-		UsersTogether: 1, UnitsTogether: 1}
+	m := Mechanism{Statistic: of.String(), Cohort: release.Users, Dim: release.Dim,
+		Levels: release.Levels, Trials: release.Trials, P: release.P, Minimum: minimum, FloorTrials: release.FloorTrials,
+		Units: max(release.Units, 1), RoundsPerUser: release.Rounds, UsersTogether: 1, UnitsTogether: 1}
 	together, users := uint64(math.Sqrt(float64(release.Rounds))), release.Users
 	if params.Minimizer {
 		m.Statistic = "minimisers"

@@ -27,7 +27,8 @@ import (
 type Plan struct {
 	Wire  *wire.Plan
 	Start statedir.Release // what is known before the release; Model is the public start
-	// Fit computes the release, with the system's entropy. Nothing leaves the process before it returns.
+	// Fit computes the release, with the system's entropy. Nothing it computes may leave the process before it returns: if
+	// interrupted, it is run again, with other noise.
 	Fit func(ctx context.Context) (statedir.Release, error)
 }
 
@@ -110,11 +111,10 @@ func ProblemOf(spec *task.Spec, people int) (oneplace.Problem, error) {
 	}
 	x := features.Bound()
 	steepest, most := loss.Lipschitz(x), cmp.Or(spec.Model.ClipNorm, 1)
-	p := oneplace.Problem{Loss: loss, Features: features.Dim(), Norm: x, Dim: loss.Parameters(features.Dim()),
-		People: people, Items: 1, ByUser: spec.Privacy.ByUser(), Lipschitz: min(most, steepest), Clips: steepest > most,
-		Smoothness: loss.Smoothness(x),
-		Ridge:      spec.Model.Ridge, Rounds: spec.Schedule.Rounds.Max, Declared: spec.SetDeclaration(),
-		Budget: accounting.Budget{Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta}}
+	p := oneplace.Problem{Loss: loss, Features: features.Dim(), Norm: x,
+		Dim: loss.Parameters(features.Dim()), People: people, Items: 1, ByUser: spec.Privacy.ByUser(), Lipschitz: min(most, steepest),
+		Clips: steepest > most, Smoothness: loss.Smoothness(x), Ridge: spec.Model.Ridge, Rounds: spec.Schedule.Rounds.Max,
+		Declared: spec.SetDeclaration(), Budget: accounting.Budget{Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta}}
 	if p.ByUser {
 		p.Items = spec.User.Items
 	}

@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/panlearn/panlearn/internal/run/curated"
 	"github.com/panlearn/panlearn/internal/run/pipeline"
 	"github.com/panlearn/panlearn/internal/run/runlearner"
 	"github.com/panlearn/panlearn/internal/run/statedir"
@@ -42,8 +43,8 @@ type Config struct {
 	Spec         *task.Spec // of one place, see task.LoadTogether, of as many units as the data have
 	Data         Data
 	StateDir     string
-	MaxBlockRows uint64 // see device.Settings
-	Once         *Once  // a method of one process, which has the rows; nil: the pipeline
+	MaxBlockRows uint64        // see device.Settings
+	Once         *curated.Plan // of a method of one process, which has the rows; nil: the pipeline
 
 	Watch  service.Observer
 	Fill   func(users, cohort uint64)
@@ -104,10 +105,9 @@ func (c Config) run(ctx context.Context, store state.Store, finish *service.Fini
 		}
 		return done(now, false)
 	}
-	all := pipeline.Config{Spec: c.Spec, Dir: c.StateDir, Store: store, Shown: store, Curves: c.StateDir, Lease: lease,
-		Finish: finish, History: history, Watch: c.Watch, Fill: c.Fill,
-		HTTP: c.HTTP, Logger: c.Logger, Client: device.Settings{Source: c.Data.Path, Rows: true, MaxBlockRows: c.MaxBlockRows},
-		Offer: c.offer}
+	all := pipeline.Config{Spec: c.Spec, Dir: c.StateDir, Store: store, Shown: store, Curves: c.StateDir,
+		Lease: lease, Finish: finish, History: history, Watch: c.Watch, Fill: c.Fill, HTTP: c.HTTP, Logger: c.Logger,
+		Client: device.Settings{Source: c.Data.Path, Rows: true, MaxBlockRows: c.MaxBlockRows}, Offer: c.offer}
 	if all.Body, all.Expected, err = runlearner.TaskOf(ctx, store, c.Spec); err != nil {
 		return &TaskError{err}
 	}
@@ -191,15 +191,15 @@ func (c Config) offer(ctx context.Context, devices *device.Device) (device.Summa
 	return devices.Run(ctx, rows.All())
 }
 
-// Rows yields the rows to learn from.
-type Rows struct {
+// rows yields the rows to learn from.
+type rows struct {
 	*source.Reader
 	data Data
 	held block.Holdout
 }
 
 // Open opens the data of a task.
-func Open(d Data, spec *task.Spec) (*Rows, error) {
+func Open(d Data, spec *task.Spec) (*rows, error) {
 	var err error
 	if d.Format != "" {
 		if spec, err = spec.ReadAs(task.Format(d.Format)); err != nil {
@@ -211,13 +211,12 @@ func Open(d Data, spec *task.Spec) (*Rows, error) {
 		return nil, err
 	}
 	r, err := source.OpenFitting(d.Path, features)
-	held := block.Holdout{Every: d.Holdout, Task: spec.Name, People: spec.Privacy.ByUser()}
-	return &Rows{Reader: r, data: d, held: held}, err
+	return &rows{Reader: r, data: d, held: block.Holdout{Every: d.Holdout, Task: spec.Name, People: spec.Privacy.ByUser()}}, err
 }
 
 // All yields the rows under places of their own, in order, as if they were one file: which are held out leaves no gap.
 // It fails where there are not as many as there were.
-func (r *Rows) All() iter.Seq2[task.Row, error] {
+func (r *rows) All() iter.Seq2[task.Row, error] {
 	return func(yield func(task.Row, error) bool) {
 		read, kept := 0, 0
 		for row, err := range r.Reader.All() {

@@ -18,15 +18,6 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A Once is a method of one process, planned: it has all rows, and releases one model.
-type Once struct {
-	Plan  *wire.Plan       // as package curated makes it: one phase of one round
-	Start statedir.Release // what the folder says before the release; its model is public
-	// Fit computes the release. Nothing it computes may leave the process before it returns: if interrupted, it is
-	// run again, with other noise.
-	Fit func(ctx context.Context) (statedir.Release, error)
-}
-
 // once charges the fit, computes its release and commits it: one ledger entry, reserved before the first noise is
 // drawn, and settled in the same write as the release. If a process dies before that write, its folder shows nothing
 // that depends on the rows, so that the same fit begins again under the same charge. If it dies while writing, the
@@ -46,7 +37,7 @@ func (c Config) once(ctx context.Context, store state.Store, pinned *pin, view *
 		if _, _, err := runlearner.TaskOf(ctx, store, c.Spec); err != nil {
 			return &TaskError{err}
 		}
-		if !same(view.Task.Plan, c.Once.Plan) {
+		if !same(view.Task.Plan, c.Once.Wire) {
 			return &FolderError{
 				"this folder's fit was planned by another version of the program, and has released nothing: take an empty one"}
 		}
@@ -81,9 +72,8 @@ func (c Config) reserve(ctx context.Context, store state.Store, identity *seal.I
 	if err != nil {
 		return state.Checkpoint{}, err
 	}
-	task := &wire.Task{Version: stream.Version, Name: c.Spec.Name, Declaration: declaration, Plan: c.Once.Plan,
-		Public:     c.Spec.Features.Public.Data(),
-		Suite:      wire.Suite_SUITE_NONE,
+	task := &wire.Task{Version: stream.Version, Name: c.Spec.Name,
+		Declaration: declaration, Plan: c.Once.Wire, Public: c.Spec.Features.Public.Data(), Suite: wire.Suite_SUITE_NONE,
 		LearnerKey: identity.Public(), StageKey: identity.Public(), Life: make([]byte, stream.LifeSize)}
 	if _, err := rand.Read(task.Life); err != nil {
 		return state.Checkpoint{}, err
@@ -103,7 +93,7 @@ func (c Config) reserve(ctx context.Context, store state.Store, identity *seal.I
 	if at.Algorithm, err = c.Once.Start.Bytes(); err != nil {
 		return at, err
 	}
-	entry, err := at.Ledger.Reserve(c.entry(at), state.Cost{Epsilon: c.Once.Plan.EpsilonBudget,
+	entry, err := at.Ledger.Reserve(c.entry(at), state.Cost{Epsilon: c.Once.Wire.EpsilonBudget,
 		Delta: c.Spec.Privacy.Delta})
 	if err != nil {
 		return at, err
@@ -113,7 +103,7 @@ func (c Config) reserve(ctx context.Context, store state.Store, identity *seal.I
 
 // entry returns the fit's ledger entry, for one release.
 func (c Config) entry(at state.Checkpoint) state.Entry {
-	return state.Entry{Round: 1, Users: 1, Epsilon: c.Once.Plan.Epsilon, Delta: c.Once.Plan.Delta,
+	return state.Entry{Round: 1, Users: 1, Epsilon: c.Once.Wire.Epsilon, Delta: c.Once.Wire.Delta,
 		TaskHash: at.Cursor.TaskHash}
 }
 

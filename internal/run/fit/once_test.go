@@ -21,7 +21,7 @@ import (
 )
 
 // onceOf plans the task's method for the rows of a table.
-func onceOf(t *testing.T, spec *task.Spec, data string) *Once {
+func onceOf(t *testing.T, spec *task.Spec, data string) *curated.Plan {
 	t.Helper()
 	features, err := spec.Compile()
 	if err != nil {
@@ -39,7 +39,7 @@ func onceOf(t *testing.T, spec *task.Spec, data string) *Once {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Once{Plan: plan.Wire, Start: plan.Start, Fit: plan.Fit}
+	return &plan
 }
 
 func kinds(entries []state.Entry) (out []string) {
@@ -94,7 +94,7 @@ func TestFitOnce(t *testing.T) {
 				t.Errorf("another method in the folder: %v", err)
 			}
 			other = c
-			other.Once = &Once{Plan: otherwise(t, spec, c.Data.Path), Start: once.Start, Fit: once.Fit}
+			other.Once = &curated.Plan{Wire: otherwise(t, spec, c.Data.Path), Start: once.Start, Fit: once.Fit}
 			if err := Run(t.Context(), other); err == nil || !strings.Contains(err.Error(), "another version of the program") {
 				t.Errorf("another plan in the folder: %v", err)
 			}
@@ -103,7 +103,7 @@ func TestFitOnce(t *testing.T) {
 			}
 			entries, kept := ledger(t, c.StateDir)
 			e := entries[len(entries)-1]
-			if got := kinds(entries); !slices.Equal(got, []string{"spent"}) || e.Epsilon != once.Plan.Epsilon ||
+			if got := kinds(entries); !slices.Equal(got, []string{"spent"}) || e.Epsilon != once.Wire.Epsilon ||
 				!(e.Epsilon > 1.9 && e.Epsilon <= 2) || e.Delta != 1e-5 {
 				t.Errorf("the ledger has %v, epsilon %v, delta %v", got, e.Epsilon, e.Delta)
 			}
@@ -127,7 +127,7 @@ func TestFitOnce(t *testing.T) {
 // otherwise returns the plan of another epsilon.
 func otherwise(t *testing.T, spec *task.Spec, data string) *wire.Plan {
 	t.Helper()
-	out := onceOf(t, spec, data).Plan
+	out := onceOf(t, spec, data).Wire
 	out.Epsilon /= 2
 	return out
 }
@@ -151,13 +151,13 @@ func TestFitLost(t *testing.T) {
 	c.Once.Fit = fit
 	for range 2 {
 		var lost *LostError
-		if err := Run(t.Context(), c); !errors.As(err, &lost) || lost.Epsilon != c.Once.Plan.Epsilon {
+		if err := Run(t.Context(), c); !errors.As(err, &lost) || lost.Epsilon != c.Once.Wire.Epsilon {
 			t.Errorf("a second release: %v", err)
 		}
 	}
 	entries, view := ledger(t, c.StateDir)
 	if got := fmt.Sprint(kinds(entries)); got != "[void]" ||
-		view.Checkpoint.Ledger.Spent().Epsilon != c.Once.Plan.Epsilon || view.Release.Phase != 0 {
+		view.Checkpoint.Ledger.Spent().Epsilon != c.Once.Wire.Epsilon || view.Release.Phase != 0 {
 		t.Errorf("the ledger has %s, the release is %+v", got, view.Release)
 	}
 	if _, err := os.Stat(filepath.Join(c.StateDir, pinFile)); err != nil {

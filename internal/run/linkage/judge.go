@@ -66,12 +66,12 @@ func (s *scene) judge(ctx context.Context) (Report, error) {
 	for _, h := range lists {
 		spent.of = append(spent.of, []value{{"a hash", h[:]}})
 	}
-	if len(s.messages) < People || len(placed.of[0]) == 0 {
-		return Report{}, fmt.Errorf("%d reports of %d people, %d requests for places", len(s.messages), People,
+	if len(s.messages) < people || len(placed.of[0]) == 0 {
+		return Report{}, fmt.Errorf("%d reports of %d people, %d requests for places", len(s.messages), people,
 			len(placed.of[0]))
 	}
 	ofAsker, ofStage := indexOf(asker), indexOf(opened)
-	r := Report{People: People, Pass: true, Pairs: []Pair{ofAsker.common(front), ofAsker.common(carried),
+	r := Report{People: people, Pass: true, Pairs: []pair{ofAsker.common(front), ofAsker.common(carried),
 		ofAsker.common(spent),
 		ofAsker.common(opened), shared(key, messages, tokens), ofStage.common(front), ofStage.common(carried),
 		indexOf(placed).common(carried)}}

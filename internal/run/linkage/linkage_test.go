@@ -93,8 +93,8 @@ func TestAudit(t *testing.T) {
 				if (p.Links > 0) != (at == c.red) {
 					t.Errorf("%s: %d links: %s", at, p.Links, strings.Join(p.Because, "; "))
 				}
-				if at == c.red && p.Links < People {
-					t.Errorf("%s: %d links, want one for each of %d people", at, p.Links, People)
+				if at == c.red && p.Links < people {
+					t.Errorf("%s: %d links, want one for each of %d people", at, p.Links, people)
 				}
 			}
 		})

@@ -38,8 +38,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// People counts those who take part in the round of an audit.
-const People = 16
+// people counts those who take part in the round of an audit.
+const people = 16
 
 const name stream.Task = "linkage"
 
@@ -72,7 +72,7 @@ type Config struct {
 // A Report holds what the parties of the round had in common.
 type Report struct {
 	People int    `json:"people"`
-	Pairs  []Pair `json:"pairs"`
+	Pairs  []pair `json:"pairs"`
 	Pass   bool   `json:"pass"`
 }
 
@@ -146,7 +146,7 @@ func (s *scene) open(ctx context.Context) (err error) {
 	if s.Suite != "" {
 		suite = ", suite: " + s.Suite
 	}
-	spec, err := task.Parse(fmt.Appendf(nil, declaration, suite, People, task.IssuerKeyText(s.key.Signer.Public())), nil)
+	spec, err := task.Parse(fmt.Appendf(nil, declaration, suite, people, task.IssuerKeyText(s.key.Signer.Public())), nil)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (s *scene) open(ctx context.Context) (err error) {
 		MemoryReports: true}); err != nil {
 		return err
 	}
-	relays, err := relay.New(relay.Config{Broker: &watched{Broker: s.conn, s: s}, PerAddress: 8 * People,
+	relays, err := relay.New(relay.Config{Broker: &watched{Broker: s.conn, s: s}, PerAddress: 8 * people,
 		Logger: s.Logger})
 	if err != nil {
 		return err
@@ -370,7 +370,7 @@ func (s *scene) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for range People {
+	for range people {
 		p, err := s.join()
 		if err != nil {
 			return err
@@ -380,7 +380,7 @@ func (s *scene) play(ctx context.Context) error {
 		s.people = append(s.people, p)
 		s.mu.Unlock()
 	}
-	failed := make(chan error, People+1)
+	failed := make(chan error, people+1)
 	group.Go(func() {
 		if err := mixer.Run(ctx); err != nil && ctx.Err() == nil {
 			failed <- err
@@ -395,7 +395,7 @@ func (s *scene) play(ctx context.Context) error {
 			failed <- err
 		})
 	}
-	for range People {
+	for range people {
 		select {
 		case err := <-failed:
 			if err != nil {

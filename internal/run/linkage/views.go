@@ -24,8 +24,8 @@ type view struct {
 	of    [][]value
 }
 
-// A Pair holds what two views have in common.
-type Pair struct {
+// A pair holds what two views have in common.
+type pair struct {
 	One     string   `json:"one"`
 	Other   string   `json:"other"`
 	Links   int      `json:"links"`             // of one's people and the other's
@@ -40,7 +40,7 @@ const window, textWindow = 8, 16
 // A mark represents a window.
 type mark [textWindow + 1]byte
 
-// told bounds how many links a Pair names.
+// told bounds how many links a pair names.
 const told = 4
 
 // spelled returns the forms of a value in which somebody may have put it: as it is, in hexadecimal and base64, and
@@ -132,8 +132,8 @@ func indexOf(one view) index {
 }
 
 // common finds values in the views of two parties that at the first belong to one person alone.
-func (one index) common(other view) Pair {
-	p := Pair{One: one.party, Other: other.party}
+func (one index) common(other view) pair {
+	p := pair{One: one.party, Other: other.party}
 	for j, values := range other.of {
 		linked := map[int]bool{}
 		for _, v := range values {
@@ -148,7 +148,7 @@ func (one index) common(other view) Pair {
 	return p
 }
 
-func (p *Pair) add(i int, name string, j int, other string) {
+func (p *pair) add(i int, name string, j int, other string) {
 	if p.Links++; p.Links <= told {
 		p.Because = append(p.Because, fmt.Sprintf("%s of %s %d is in %s of %s %d", name, p.One, i+1, other, p.Other, j+1))
 	}
@@ -221,8 +221,8 @@ func (k *issuerKey) ratios(all []*big.Int) map[string][2]int {
 
 // shared finds people with messages blinded by one factor: the quotient of two messages then equals the quotient of two
 // tokens.
-func shared(key *issuerKey, messages []asked, tokens [][]byte) Pair {
-	p := Pair{One: "issuer, two people", Other: "stage, two tokens"}
+func shared(key *issuerKey, messages []asked, tokens [][]byte) pair {
+	p := pair{One: "issuer, two people", Other: "stage, two tokens"}
 	var blinded, signed []*big.Int
 	for _, a := range messages {
 		blinded = append(blinded, new(big.Int).SetBytes(a.blinded))

@@ -26,7 +26,7 @@ const (
 	longestWait  = time.Minute
 )
 
-// Config configures a Fleet.
+// Config configures a fleet.
 type Config struct {
 	List List
 	// Run runs one task until it has ended (nil), it fails, or ctx is done. What it registers and shows through its
@@ -43,7 +43,7 @@ type lasting struct{ error }
 
 func (e *lasting) Unwrap() error { return e.error }
 
-// Lasting marks an error that stays the same when its member is started again: a Fleet does not do that before the task
+// Lasting marks an error that stays the same when its member is started again: a fleet does not do that before the task
 // file changes. It returns nil for nil.
 func Lasting(err error) error {
 	if err == nil {
@@ -52,22 +52,22 @@ func Lasting(err error) error {
 	return &lasting{err}
 }
 
-// A State names what a task of a fleet does.
-type State string
+// A state names what a task of a fleet does.
+type state string
 
 // The states of a task. Running says that its member runs: what the member says of itself is in Row.Line.
 const (
-	Running State = "running"
-	Ended   State = "ended"
-	Waiting State = "waiting" // failed, and is started again
-	Refused State = "refused" // failed, and is not started again before its file changes
-	Faulty  State = "faulty"  // a file that is no task
+	Running state = "running"
+	Ended   state = "ended"
+	Waiting state = "waiting" // failed, and is started again
+	refused state = "refused" // failed, and is not started again before its file changes
+	Faulty  state = "faulty"  // a file that is no task
 )
 
 // A Row describes one task, or a file that is none.
 type Row struct {
 	Task  string     `json:"task"` // empty: a faulty file
-	State State      `json:"state"`
+	State state      `json:"state"`
 	Since time.Time  `json:"since"`
 	Line  string     `json:"line"`            // what it does, in a sentence
 	Wrong bool       `json:"wrong"`           // somebody has to look
@@ -122,15 +122,15 @@ type member struct {
 	entry  Entry
 	cancel context.CancelFunc // nil: it does not run
 	seat   *Seat              // of the one that runs
-	state  State
+	state  state
 	since  time.Time
 	err    error
 	fails  int // in a row
 	again  time.Time
 }
 
-// A Fleet runs the tasks of a list.
-type Fleet struct {
+// A fleet runs the tasks of a list.
+type fleet struct {
 	config Config
 	ended  chan *ending
 
@@ -148,14 +148,14 @@ type ending struct {
 }
 
 // New returns a fleet.
-func New(c Config) *Fleet {
+func New(c Config) *fleet {
 	c.Every = cmp.Or(c.Every, defaultEvery)
-	return &Fleet{config: c, ended: make(chan *ending), members: map[stream.Task]*member{},
+	return &fleet{config: c, ended: make(chan *ending), members: map[stream.Task]*member{},
 		changed: map[stream.Task]bool{}}
 }
 
 // Run follows the list until ctx is done, and returns when every member has.
-func (f *Fleet) Run(ctx context.Context) error {
+func (f *fleet) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer func() {
 		gone := make(chan struct{})
@@ -186,7 +186,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 }
 
 // follow reads the list, ends members with tasks that are not on it any more, and starts members that should run.
-func (f *Fleet) follow(ctx context.Context, running *sync.WaitGroup) {
+func (f *fleet) follow(ctx context.Context, running *sync.WaitGroup) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -236,7 +236,7 @@ func (f *Fleet) follow(ctx context.Context, running *sync.WaitGroup) {
 }
 
 // differs notes whether the file of a running task was changed.
-func (f *Fleet) differs(m *member, other bool) {
+func (f *fleet) differs(m *member, other bool) {
 	if other && !f.changed[m.entry.Name] {
 		f.config.Logger.Warn("the task file was changed while its task runs: what runs stays as it was, until the next start",
 			"task", m.entry.Name, "file", m.entry.File)
@@ -245,7 +245,7 @@ func (f *Fleet) differs(m *member, other bool) {
 }
 
 // say logs why the list cannot be read, once.
-func (f *Fleet) say(err error) {
+func (f *fleet) say(err error) {
 	if err != nil && f.trouble == nil {
 		f.config.Logger.Warn("the list of tasks cannot be read: those that run go on", "error", err)
 	}
@@ -259,7 +259,7 @@ type faulty struct {
 }
 
 // tell logs faults that are new.
-func (f *Fleet) tell(faults []Fault) {
+func (f *fleet) tell(faults []Fault) {
 	now := map[string]faulty{}
 	for _, fault := range faults {
 		is := faulty{fault.Err.Error(), time.Now()}
@@ -273,7 +273,7 @@ func (f *Fleet) tell(faults []Fault) {
 	f.faults = now
 }
 
-func (f *Fleet) start(ctx context.Context, m *member, running *sync.WaitGroup) {
+func (f *fleet) start(ctx context.Context, m *member, running *sync.WaitGroup) {
 	ctx, cancel := context.WithCancel(ctx)
 	m.cancel, m.seat = cancel, &Seat{Registry: prometheus.NewRegistry()}
 	m.state, m.since, m.err = Running, time.Now(), nil
@@ -287,7 +287,7 @@ func (f *Fleet) start(ctx context.Context, m *member, running *sync.WaitGroup) {
 }
 
 // returned notes how a member returned.
-func (f *Fleet) returned(ctx context.Context, e *ending) {
+func (f *fleet) returned(ctx context.Context, e *ending) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m, log := e.of, f.config.Logger.With("task", e.of.entry.Name)
@@ -306,7 +306,7 @@ func (f *Fleet) returned(ctx context.Context, e *ending) {
 		m.state = Ended
 		log.Info("a task has ended")
 	case errors.As(e.err, new(*lasting)):
-		m.state, m.err = Refused, e.err
+		m.state, m.err = refused, e.err
 		log.Error("a task was refused: it is tried again when its file changes, or with a new process", "error", e.err)
 	default:
 		if ran > longestWait {
@@ -320,7 +320,7 @@ func (f *Fleet) returned(ctx context.Context, e *ending) {
 }
 
 // Rows returns what is to say of each task and each faulty file, in the order of their names.
-func (f *Fleet) Rows() []Row {
+func (f *fleet) Rows() []Row {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []Row
@@ -336,7 +336,7 @@ func (f *Fleet) Rows() []Row {
 	return out
 }
 
-func (f *Fleet) row(m *member) Row {
+func (f *fleet) row(m *member) Row {
 	r := Row{Task: string(m.entry.Name), State: m.state, Since: m.since, File: m.entry.File}
 	switch {
 	case m.cancel != nil && m.state == Ended:
@@ -346,7 +346,7 @@ func (f *Fleet) row(m *member) Row {
 	case m.state == Waiting:
 		again := m.again
 		r.Again, r.Wrong, r.Line = &again, true, m.err.Error()
-	case m.state == Refused:
+	case m.state == refused:
 		r.Wrong, r.Line = true, m.err.Error()
 	default:
 		r.Line = f.config.Starting
@@ -368,7 +368,7 @@ func (f *Fleet) row(m *member) Row {
 }
 
 // shown returns what a task shows, or an error that says why it shows nothing.
-func (f *Fleet) shown(name string) (*Shown, error) {
+func (f *fleet) shown(name string) (*Shown, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := f.members[stream.Task(name)]
@@ -387,7 +387,7 @@ func (f *Fleet) shown(name string) (*Shown, error) {
 var errNoTask = errors.New("no such task is on the list")
 
 // registries returns the registries of the members that run.
-func (f *Fleet) registries() (out prometheus.Gatherers) {
+func (f *fleet) registries() (out prometheus.Gatherers) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, m := range f.members {
@@ -399,12 +399,12 @@ func (f *Fleet) registries() (out prometheus.Gatherers) {
 }
 
 // failing returns for each task, and for each faulty file by its name, whether it fails.
-func (f *Fleet) failing() map[string]bool {
+func (f *fleet) failing() map[string]bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	out := map[string]bool{}
 	for name, m := range f.members {
-		out[string(name)] = m.state == Waiting || m.state == Refused
+		out[string(name)] = m.state == Waiting || m.state == refused
 		if m.seat != nil {
 			if _, panicked := m.seat.now(); panicked != nil {
 				out[string(name)] = true

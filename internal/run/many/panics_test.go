@@ -40,7 +40,7 @@ func TestPanics(t *testing.T) {
 			"stuck": func(ctx context.Context, s *Seat) error { _ = s.Caught(fault); return wait(ctx) },
 		})
 		time.Sleep(time.Minute)
-		for task, want := range map[string]State{"beside": Waiting, "itself": Waiting, "stuck": Running, "well": Running} {
+		for task, want := range map[string]state{"beside": Waiting, "itself": Waiting, "stuck": Running, "well": Running} {
 			s, line := f.state(task)
 			if fails := strings.Contains(line, "index out of range [#] with length #"); s != want || fails != (task != "well") {
 				t.Errorf("%s is %s, want %s: %s", task, s, want, line)

@@ -85,8 +85,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	if c.HTTP != nil {
 		defer c.HTTP.Close() // where nothing serves it yet
 	}
-	server, err := embedded.Start(embedded.Config{StoreDir: filepath.Join(c.Dir, "nats"), SyncAlways: true,
-		Log: c.Logger})
+	server, err := embedded.Start(embedded.Config{StoreDir: filepath.Join(c.Dir, "nats"), SyncAlways: true, Log: c.Logger})
 	if err != nil {
 		return err
 	}

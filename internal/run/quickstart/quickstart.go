@@ -243,9 +243,8 @@ func (c Config) report(ctx context.Context, v statedir.View, population *sim.Syn
 	}
 	out := Report{Accepted: snapshot.Privacy.Users, Spare: spare, Rounds: snapshot.Round,
 		Epsilon: spent.Epsilon, Delta: spent.Delta, NoiseKnown: c.Seeded, HonestFraction: snapshot.Privacy.HonestFraction,
-		ModelVersion: snapshot.ModelVersion,
-		NoiseStd:     c.Job.Inflation() * c.Job.First().Privacy.NoiseStd, Snapshot: snapshot,
-		Validation: learner.ValidationOf(v.Algorithm)}
+		ModelVersion: snapshot.ModelVersion, NoiseStd: c.Job.Inflation() * c.Job.First().Privacy.NoiseStd,
+		Snapshot: snapshot, Validation: learner.ValidationOf(v.Algorithm)}
 	users := int(manifest.Users(v.Task.Plan))
 	examples := population.Take(users + testEvents)
 	test := examples[users:]

@@ -20,15 +20,7 @@ const slowOpen = 30 * time.Second
 // stageClock compares the stage's clock with the broker's by the newest attempt at a round: its Open holds when it
 // began by the stage's clock, and the broker stored it a moment later by its own.
 func (v *visit) stageClock(ctx context.Context, conn *natsjs.Conn) {
-	newest, err := conn.Latest(ctx, v.Task.Rounds())
-	if err != nil {
-		return
-	}
-	at, err := stream.ParseSubject(newest.Subject)
-	if err != nil {
-		return
-	}
-	m, err := conn.Latest(ctx, v.Task.Opens(at.Round))
+	m, at, err := v.newestOpen(ctx, conn)
 	if err != nil || m.Time.IsZero() { // there is none, or it is another role's
 		return
 	}

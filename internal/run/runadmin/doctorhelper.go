@@ -11,22 +11,27 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
+// newestOpen returns the Open of the newest attempt at the newest round, and the round and attempt that it is of.
+func (v *visit) newestOpen(ctx context.Context, conn *natsjs.Conn) (m stream.Message, at stream.Address, err error) {
+	newest, err := conn.Latest(ctx, v.Task.Rounds())
+	if err != nil {
+		return m, at, err
+	}
+	if at, err = stream.ParseSubject(newest.Subject); err != nil {
+		return m, at, err
+	}
+	if m, err = conn.Latest(ctx, v.Task.Opens(at.Round)); err != nil {
+		return m, at, err
+	}
+	at, err = stream.ParseSubject(m.Subject)
+	return m, at, err
+}
+
 // helper looks, in a task of two operators, whether the helper has joined the newest attempt: for two leases it may take
 // its time. Where these credentials may not see that, it says nothing.
 func (v *visit) helper(ctx context.Context, conn *natsjs.Conn, now time.Time) {
-	newest, err := conn.Latest(ctx, v.Task.Rounds())
+	m, at, err := v.newestOpen(ctx, conn)
 	if err != nil {
-		return
-	}
-	at, err := stream.ParseSubject(newest.Subject)
-	if err != nil {
-		return
-	}
-	m, err := conn.Latest(ctx, v.Task.Opens(at.Round))
-	if err != nil {
-		return
-	}
-	if at, err = stream.ParseSubject(m.Subject); err != nil {
 		return
 	}
 	_, err = conn.Get(ctx, v.Task.Join(at.Round, at.Attempt))

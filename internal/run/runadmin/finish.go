@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -142,9 +141,7 @@ func requestFinish(ctx context.Context, dir string, now bool) (running bool, err
 	if err != nil {
 		return true, fmt.Errorf("ask the learner: %w", err)
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
-		DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}}
-	resp, err := client.Do(req)
+	resp, err := statedir.ClientOn(conn).Do(req)
 	if err != nil {
 		return true, fmt.Errorf("ask the learner: %w", err)
 	}

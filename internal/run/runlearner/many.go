@@ -20,8 +20,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// ServerFolder is the folder in which RunMany keeps an embedded server's streams: no task has such a name.
-const ServerFolder = "nats.server"
+// serverFolder is the folder in which RunMany keeps an embedded server's streams: no task has such a name.
+const serverFolder = "nats.server"
 
 // What a learner of many tasks does for each of them now and then is rarer than in a learner of one, for which it is
 // most of the work while nobody reports. A reconnection has all streams checked at once.
@@ -40,7 +40,7 @@ func RunMany(ctx context.Context, c Config, list many.List, memory func(many.Ent
 	if c.Relay != nil {
 		defer c.Relay.Close()
 	}
-	broker, err := c.connect(ctx, "of many tasks", filepath.Join(c.StateDir, ServerFolder))
+	broker, err := c.connect(ctx, "of many tasks", filepath.Join(c.StateDir, serverFolder))
 	if err != nil {
 		return err
 	}

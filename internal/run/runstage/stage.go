@@ -59,8 +59,7 @@ func uncaught(f func() error) error { return f() }
 // on runs a stage on a connection, with its metrics in registry, and calls show once it looks at its task. What show
 // starts in the group ends with serving. What runs in a goroutine goes through caught.
 func (c Config) on(ctx context.Context, conn *natsjs.Conn, registry *prometheus.Registry,
-	caught func(func() error) error,
-	show func(serving context.Context, group *errgroup.Group, shown many.Shown)) error {
+	caught func(func() error) error, show func(serving context.Context, group *errgroup.Group, shown many.Shown)) error {
 	metrics, err := obs.NewStage(registry, string(c.Task))
 	if err != nil {
 		return err

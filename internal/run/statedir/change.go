@@ -92,9 +92,7 @@ func (c Change) ask(ctx context.Context, conn net.Conn, round uint64) (record se
 	if err != nil {
 		return record, fmt.Errorf("ask the learner: %w", err)
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
-		DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}}
-	resp, err := client.Do(req)
+	resp, err := ClientOn(conn).Do(req)
 	if err != nil {
 		return record, fmt.Errorf("ask the learner: %w", err)
 	}

@@ -182,8 +182,7 @@ func untilFree[T any](ctx context.Context, open func() (T, error)) (T, error) {
 // Open opens a learner's state folder for writing. It waits a little while another process holds it.
 func Open(ctx context.Context, dir string, log *slog.Logger) (*pebblestore.Store, error) {
 	store, err := untilFree(ctx, func() (*pebblestore.Store, error) {
-		return pebblestore.Open(dir,
-			pebblestore.Options{Logger: log})
+		return pebblestore.Open(dir, pebblestore.Options{Logger: log})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--state %s: %w", dir, err)
@@ -237,9 +236,7 @@ func askFolder(ctx context.Context, where Where, q Question, answered func(io.Re
 			return fmt.Errorf("%w, which answers no control socket (%v)", err, dialErr)
 		}
 		defer conn.Close()
-		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
-			DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}}
-		return held(ctx, askHTTP(ctx, client, "http://control", where.silence(), q, answered))
+		return held(ctx, askHTTP(ctx, ClientOn(conn), "http://control", where.silence(), q, answered))
 	case errors.Is(err, state.ErrEmpty):
 		return fmt.Errorf("%s: %w; has `learner run` begun the task there?", dir, err)
 	case err != nil:
@@ -247,6 +244,12 @@ func askFolder(ctx context.Context, where Where, q Question, answered func(io.Re
 	}
 	defer store.Close()
 	return look(store)
+}
+
+// ClientOn returns a client for one request to the learner at the other end of a control socket.
+func ClientOn(conn net.Conn) *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}}
 }
 
 // held adds ErrLocked to a failure to ask the process that holds a folder, since that process is to blame and not its

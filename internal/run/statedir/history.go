@@ -82,7 +82,7 @@ func (v View) earlier(ctx context.Context, store state.Store, with url.Values) (
 			return model.Snapshot{}, &refusal{http.StatusBadRequest,
 				fmt.Sprintf("time %q: want RFC 3339, such as 2026-11-24T12:00:00Z", at)}
 		}
-		r, err = stood(records, when)
+		r, err = currentAt(records, when)
 	}
 	if err != nil {
 		return model.Snapshot{}, &refusal{http.StatusNotFound, err.Error()}
@@ -107,9 +107,9 @@ func (v View) earlier(ctx context.Context, store state.Store, with url.Values) (
 	return s, nil
 }
 
-// stood returns the record of the kept model that was current at a time: the one that the
+// currentAt returns the record of the kept model that was current at a time: the one that the
 // latest kept round or rollback by then released.
-func stood(records []service.Record, at time.Time) (*service.Record, error) {
+func currentAt(records []service.Record, at time.Time) (*service.Record, error) {
 	var found, oldest *service.Record
 	for i := range records {
 		r := &records[i]
@@ -132,9 +132,8 @@ func stood(records []service.Record, at time.Time) (*service.Record, error) {
 	case oldest == nil:
 		return nil, errors.New("no model is kept")
 	}
-	return nil, fmt.Errorf("no model of %s or before is kept: the oldest is that of round %d, %s", at.Format(time.RFC3339),
-		oldest.Round,
-		oldest.Time.Format(time.RFC3339))
+	return nil, fmt.Errorf("no model of %s or before is kept: the oldest is that of round %d, %s",
+		at.Format(time.RFC3339), oldest.Round, oldest.Time.Format(time.RFC3339))
 }
 
 // A HistoryReport holds what is kept of a task's rounds.

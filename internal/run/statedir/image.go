@@ -118,29 +118,23 @@ func readImage(r io.Reader) (c state.Checkpoint, entries iter.Seq2[state.Entry, 
 	if err != nil {
 		return c, nil, nil, fmt.Errorf("the learner's answer: %w", err)
 	}
-	return c, func(yield func(state.Entry, error) bool) {
-			for {
-				e, more, err := readImageEntry(in)
-				if err != nil {
-					yield(e, fmt.Errorf("the learner's answer: %w", err))
-					return
-				}
-				if !more || !yield(e, nil) {
-					return
-				}
+	return c, partsOf(in, readImageEntry), partsOf(in, readImageKept), nil
+}
+
+// partsOf yields what read reads, up to the end of it or the first error.
+func partsOf[T any](in *bufio.Reader, read func(*bufio.Reader) (one T, more bool, err error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for {
+			one, more, err := read(in)
+			if err != nil {
+				yield(one, fmt.Errorf("the learner's answer: %w", err))
+				return
 			}
-		}, func(yield func(state.Kept, error) bool) {
-			for {
-				k, more, err := readImageKept(in)
-				if err != nil {
-					yield(k, fmt.Errorf("the learner's answer: %w", err))
-					return
-				}
-				if !more || !yield(k, nil) {
-					return
-				}
+			if !more || !yield(one, nil) {
+				return
 			}
-		}, nil
+		}
+	}
 }
 
 func readImageKept(in *bufio.Reader) (k state.Kept, more bool, err error) {
@@ -209,13 +203,13 @@ func (e archiveError) Error() string { return string(e) }
 
 func (archiveError) Unwrap() error { return state.ErrArchive }
 
-// A Reader is called with what a state folder has committed: the checkpoint, all entries of its ledger, and then what
+// A reader is called with what a state folder has committed: the checkpoint, all entries of its ledger, and then what
 // is kept of its rounds, each to be read once.
-type Reader func(c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept, error]) error
+type reader func(c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept, error]) error
 
 // Copy calls with what a state folder has committed, also while a learner holds it. Nothing is verified but the
 // checkpoint and the newest entries; state.Checkpoint.VerifyLedger does the rest.
-func Copy(ctx context.Context, where Where, use Reader) error {
+func Copy(ctx context.Context, where Where, use reader) error {
 	return consult(ctx, where, AskBackup, func(r io.Reader) error {
 		c, entries, kept, err := readImage(r)
 		if err != nil {

@@ -46,8 +46,7 @@ type LedgerEntry struct {
 
 func ledgerEntry(e state.Entry) LedgerEntry {
 	return LedgerEntry{Sequence: e.Sequence, Kind: e.Kind.String(), Round: e.Round, Attempt: e.Attempt, Users: e.Users,
-		Phase:       e.Phase,
-		NoiseTrials: e.NoiseTrials, Epsilon: e.Epsilon, Delta: e.Delta, Previous: e.Previous, Hash: e.Hash}
+		Phase: e.Phase, NoiseTrials: e.NoiseTrials, Epsilon: e.Epsilon, Delta: e.Delta, Previous: e.Previous, Hash: e.Hash}
 }
 
 // LedgerReport sums up the ledger of a view. It leaves Intact false; a caller that has verified the entries sets it.

@@ -121,9 +121,8 @@ func (v View) snapshot(theta []float64) (model.Snapshot, error) {
 	}
 	s.Round, s.ModelVersion, s.Ended, s.Probabilities = status.Round, status.Steps+v.last.Rollbacks, status.Ended,
 		model.ProbabilitiesOf(v.Spec, v.Task.Plan.Clips)
-	s.Privacy = model.Statement{Kind: status.Kind, Trust: trust.String(), Unit: status.Unit, Epsilon: status.EpsilonSpent,
-		Delta:          status.DeltaSpent,
-		HonestFraction: honest, Users: status.Users}
+	s.Privacy = model.Statement{Kind: status.Kind, Trust: trust.String(), Unit: status.Unit,
+		Epsilon: status.EpsilonSpent, Delta: status.DeltaSpent, HonestFraction: honest, Users: status.Users}
 	if status.Tracking != nil {
 		s.Memory = status.Tracking.Memory
 	}
@@ -250,12 +249,11 @@ func (v View) baseline() (*Baseline, error) {
 func (v View) Status() (s Status, err error) {
 	ledger := &v.Checkpoint.Ledger
 	spent := ledger.Spent()
-	s = Status{Task: v.Task.Name, Round: v.Checkpoint.Cursor.Round, Rounds: service.Planned(v.Task.Plan),
-		EpsilonSpent: spent.Epsilon,
-		DeltaSpent:   spent.Delta, EpsilonBudget: v.Task.Plan.EpsilonBudget, Ended: v.Checkpoint.Ended(),
-		LastBatch: v.Checkpoint.LastBatch, Validation: learner.ValidationOf(v.Algorithm),
-		Tracking: service.TrackingOf(v.Task.Plan, v.Checkpoint, v.Algorithm),
-		Learned:  learner.LearnedOf(v.Algorithm).Summary(), Release: v.Release.public()}
+	s = Status{Task: v.Task.Name, Round: v.Checkpoint.Cursor.Round,
+		Rounds: service.Planned(v.Task.Plan), EpsilonSpent: spent.Epsilon, DeltaSpent: spent.Delta,
+		EpsilonBudget: v.Task.Plan.EpsilonBudget, Ended: v.Checkpoint.Ended(), LastBatch: v.Checkpoint.LastBatch,
+		Validation: learner.ValidationOf(v.Algorithm), Tracking: service.TrackingOf(v.Task.Plan, v.Checkpoint, v.Algorithm),
+		Learned: learner.LearnedOf(v.Algorithm).Summary(), Release: v.Release.public()}
 	if s.Adversaries, err = v.adversaries(spent.Epsilon); err != nil {
 		return Status{}, err
 	}

@@ -28,8 +28,8 @@ type filteredPhase struct {
 	// block holds the number of people who make one of the points that are compared, the mean of their gradients; 0: 1
 	block int
 
-	// the start's from the minimiser of the risk, at most, in the mean square: the radius of the run that the phase
-	// begins; 0: it does not
+	// distance bounds the root mean square distance of the start from the minimiser of the risk, where the phase begins a
+	// run; 0: it begins none
 	distance float64
 }
 
@@ -156,10 +156,7 @@ func (f *filteredPlan) accelerate(ctx context.Context, ph filteredPhase, loss co
 
 // planFiltered returns a plan of the calibrated Algorithm 3, or of runs of it on growing parts where there is
 // a ridge and the bound is smaller.
-func planFiltered(p Public) (*Plan, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
+func planFiltered(p Public) (*plan, error) {
 	if least := fewestFiltered(p); p.People < least {
 		return nil, &TooFewError{"filtered", p.People, least}
 	}
@@ -172,10 +169,9 @@ func planFiltered(p Public) (*Plan, error) {
 		return nil, err
 	}
 	last := f.phases[len(f.phases)-1]
-	return &Plan{Method: "filtered", unfiltered: f.unfiltered(), Public: p, Spent: accounting.Budget{Epsilon: p.Budget.Epsilon, Delta: spent},
-		Phases:   len(f.phases),
-		NoiseStd: f.off(last) / math.Sqrt(float64(p.Dim)), Bound: f.bound(), Notes: f.notes(),
-		run: f.run}, nil
+	return &plan{Method: "filtered", unfiltered: f.unfiltered(),
+		Public: p, Spent: accounting.Budget{Epsilon: p.Budget.Epsilon, Delta: spent}, Phases: len(f.phases),
+		NoiseStd: f.off(last) / math.Sqrt(float64(p.Dim)), Bound: f.bound(), Notes: f.notes(), run: f.run}, nil
 }
 
 // unfiltered reports whether every phase releases plain means.

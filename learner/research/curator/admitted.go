@@ -6,7 +6,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// admitted returns people with those rows blank that are none of the loss's, which say zero, and at most mostRows each.
+// admitted returns the people with at most mostRows rows each. Rows that are no examples of the loss are left blank:
+// their gradients are zero.
 func admitted(p Public, loss convex.Loss, people []Person) ([]Person, error) {
 	features := max(p.Dim/max(loss.Parameters(1), 1), 1)
 	if loss.Parameters(features) != p.Dim {

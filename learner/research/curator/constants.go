@@ -22,10 +22,9 @@ type constants struct {
 // calibration.
 func request(points, rounds int, f filter, b accounting.Budget, failure float64) accounting.ScoreRequest {
 	c := int64(points)
-	return accounting.ScoreRequest{Budget: b, Rounds: rounds, Failure: failure,
-		Sensitivity: int64(scoreSensitivity(points)),
-		Most:        c * c, Least: c*c/2 + 2*c + 1,
-		Apart: func(full int64) float64 { return f.with(full, points).sensitivity(points, 0) }}
+	return accounting.ScoreRequest{Budget: b,
+		Rounds: rounds, Failure: failure, Sensitivity: int64(scoreSensitivity(points)), Most: c * c,
+		Least: c*c/2 + 2*c + 1, Apart: func(full int64) float64 { return f.with(full, points).sensitivity(points, 0) }}
 }
 
 // with returns the filter with U for a score of so many pairs.

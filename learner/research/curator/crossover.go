@@ -13,17 +13,16 @@ import (
 type Contest struct {
 	Method string // of the table of methods
 	Paper  bool   // with the constants that the paper prints
-	Of     string // what is released
 	ratio  func(p Public) func(m float64) float64
 }
 
 // contests are in the order of the methods.
 var contests = [...]Contest{
-	{"gradscore", false, "the minimiser, without people whose gradients stand out", gradientScoreRatio},
-	{"deletion", true, "the minimiser, without the fewest people that make it stable", paperDeletionRatio},
-	{"deletion", false, "the minimiser, without the fewest people that make it stable", deletionRatio},
-	{"group-sgd", false, "the mean of everybody's own iterates, after the same way", groupRatio},
-	{"filtered", false, "a mean gradient", filterRatio},
+	{"gradscore", false, gradientScoreRatio},
+	{"deletion", true, paperDeletionRatio},
+	{"deletion", false, deletionRatio},
+	{"group-sgd", false, groupRatio},
+	{"filtered", false, filterRatio},
 }
 
 // Contests returns all of them.

@@ -13,9 +13,9 @@ import (
 // mostDeletable is the largest number of people whose subsets are all looked at: the method is exponential in it.
 const mostDeletable = 14
 
-// A stability is all that Ghazi et al. 2023, Algorithm 1 (DelOutputPert) asks of a function of people: its value
-// for each set of people who are left out. Sets are bits. It is the reference for small numbers of people, for any
-// deterministic function, and exact: nothing in it is a search that may miss.
+// A stability holds all that Algorithm 1 of Ghazi et al. 2023 (DelOutputPert) needs to know about a function of people:
+// how its value changes without each set of people. Bits encode sets. It is the exact reference for any deterministic
+// function of few people: it looks at every set.
 type stability struct {
 	people int
 	level  int // Lv: how many are left out at most, before the last one
@@ -159,13 +159,7 @@ func deletionLaw(b accounting.Budget) law {
 func leastDeletion(p Public) int { return leastDeletions(deletionLaw(p.Budget)) }
 
 // planDeletion returns a plan of one release by exhaustive search, of few people.
-func planDeletion(p Public) (*Plan, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	if err := p.smoothable(); err != nil {
-		return nil, err
-	}
+func planDeletion(p Public) (*plan, error) {
 	l := deletionLaw(p.Budget)
 	if least := leastDeletions(l); p.People < least {
 		few := &TooFewError{"deletion", p.People, least}

@@ -13,8 +13,8 @@
 //
 // The caller's steps:
 //
-//  1. Select a method by its name, Plan for the public numbers, and read Bound and Notes.
-//  2. Charge Plan.Spent, durably, before Fit: a fit that fails half-way has drawn its noise.
+//  1. Select a method by its name, plan for the public numbers, and read Bound and Notes.
+//  2. Charge the plan's Spent, durably, before Fit: a fit that fails half-way has drawn its noise.
 //  3. Fit, once, with the system's entropy (randomizer.NewEntropy). Publish nothing but Result; keep the rows, the time
 //     and the memory to yourself.
 //

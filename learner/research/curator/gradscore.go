@@ -33,8 +33,7 @@ func newGradscore(p Public, lambda float64, people int, l law) (*gradscore, erro
 	}
 	g := &gradscore{solver: s, lambda: lambda, people: people}
 	g.scored = scored{deletions: l, radius: s.ball(), ratio: func(s, t int) float64 {
-		return g.apart(s,
-			t) / (2 * g.radius) * (1 + 0x1p-40)
+		return g.apart(s, t) / (2 * g.radius) * (1 + 0x1p-40)
 	}}
 	n := float64(people)
 	g.gamma = concentration(p, float64(p.Items), n) * p.lipschitz()
@@ -64,15 +63,15 @@ func (s *solver) unsure() float64 {
 		0x1p-40)
 }
 
-// inlier bounds the distance from the mean gradient, at the minimiser without outliers, of who is no outlier of a
-// score k.
+// inlier bounds the distance between the gradient of a person who is no outlier at score k and the mean gradient, both
+// at the minimiser without outliers.
 func (g *gradscore) inlier(k int) float64 {
 	n := float64(g.people)
 	return min(g.thresholds[k]+g.unsure()+float64(k)*g.rho*n/(n-float64(k)), farthest*g.public.lipschitz()) * (1 + 0x1p-40)
 }
 
-// scoredApart bounds how far apart minimisers without outliers are of neighbours with scores s and t, for strong
-// convexity 1 (docs/proofs/curator.md, GradScore).
+// scoredApart bounds the distance between the minimisers without outliers of two neighbours with scores s and t, for
+// strong convexity 1 (docs/proofs/curator.md, GradScore).
 func scoredApart(people int, inlier func(k int) float64) func(s, t int) float64 {
 	return func(s, t int) float64 {
 		left := people - s - t - 1
@@ -83,7 +82,7 @@ func scoredApart(people int, inlier func(k int) float64) func(s, t int) float64 
 	}
 }
 
-// apart bounds how far apart the answers are of neighbours with scores s and t that are released.
+// apart bounds the distance between the released answers of two neighbours with scores s and t.
 func (g *gradscore) apart(s, t int) float64 {
 	return (scoredApart(g.people, g.inlier)(s, t)/g.weight + 2*g.xi) * (1 + 0x1p-30)
 }
@@ -205,13 +204,7 @@ func leastGradscore(p Public) int {
 }
 
 // planGradscore returns a plan of one release, with the weight of the smallest planned bound.
-func planGradscore(p Public) (*Plan, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	if err := p.smoothable(); err != nil {
-		return nil, err
-	}
+func planGradscore(p Public) (*plan, error) {
 	if least := leastGradscore(p); p.People < least {
 		return nil, &TooFewError{"gradscore", p.People, least}
 	}

@@ -72,20 +72,21 @@ func bestCourse(fewest, most int, low, high float64, growths []float64, risk fun
 	return best, least
 }
 
-// A turn is a phase that releases a point, given the last released one, or halts: then the point is not to be
-// looked at.
+// A turn is a phase that releases a point, given the last released one, or halts: then its point must not be used.
 type turn interface {
 	release(ctx context.Context, t *table, from []float64, people []int, entropy rand.Source) (x []float64, released bool,
 		err error)
-	cost() (std, delta float64) // of one coordinate of the release; that was evaluated at the budget's epsilon
-	inexact() float64           // of what is released, before its noise
+	// cost returns the standard deviation of the noise on one coordinate of the release, and the delta that was evaluated
+	// at the budget's epsilon.
+	cost() (std, delta float64)
+	inexact() float64 // bounds the solver's error, before the noise
 }
 
 // inTurns returns a plan of turns, each on a part of the people. Parts share nobody, so every turn has the
 // whole budget, and all together cost as much as the dearest of them: that is Spent (docs/proofs/curator.md,
 // Phases).
-func inTurns(name string, p Public, parts [][2]int, turns []turn, bound float64, notes ...string) *Plan {
-	plan := &Plan{Method: name, Public: p, Phases: len(turns), Bound: bound, Notes: notes}
+func inTurns(name string, p Public, parts [][2]int, turns []turn, bound float64, notes ...string) *plan {
+	plan := &plan{Method: name, Public: p, Phases: len(turns), Bound: bound, Notes: notes}
 	plan.Spent.Epsilon = p.Budget.Epsilon
 	for _, t := range turns {
 		std, delta := t.cost()
@@ -139,10 +140,7 @@ var outputGrowths = []float64{2, 3, 4, 6, 8, 16, 32}
 
 // planOutputPhases returns a plan of B0 in phases on disjoint people, each around the last released point,
 // with the number of phases and the weights of the smallest bound.
-func planOutputPhases(p Public) (*Plan, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
+func planOutputPhases(p Public) (*plan, error) {
 	perMove := noisePerMove(p.Budget)
 	risk := func(c course, std func(i int, s *solver, people int) float64) float64 {
 		parts := halves(p.People, c.phases)
@@ -154,10 +152,9 @@ func planOutputPhases(p Public) (*Plan, error) {
 			}
 			solvers[i] = s
 		}
-		return phasesRisk(p, c.phases,
-			func(i int) float64 {
-				return generalisation(p, c.at(i)+p.Ridge, parts[i][1]-parts[i][0]) + p.steepest()*solvers[i].xi
-			},
+		return phasesRisk(p, c.phases, func(i int) float64 {
+			return generalisation(p, c.at(i)+p.Ridge, parts[i][1]-parts[i][0]) + p.steepest()*solvers[i].xi
+		},
 			func(i int) float64 { return c.at(i) / 2 },
 			func(i int) float64 { return std(i, solvers[i], parts[i][1]-parts[i][0]) })
 	}

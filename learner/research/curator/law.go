@@ -7,7 +7,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A law is of the number of deletions that a score may have for its release. The zero value is no law.
+// A law is the distribution of the largest score that is released, in deletions. The zero value is no law.
 type law = randomizer.TruncatedLaplace
 
 // perDeletion returns the distance between neighbours of scores s and t, in units of the shift that one
@@ -20,8 +20,8 @@ func calibratedLaw(b accounting.Budget) (law, float64) {
 	return bestLaw(b, func(law) func(s, t int) float64 { return perDeletion })
 }
 
-// bestLaw returns the law with the least Gaussian noise, and that noise, where neighbours of scores s and t
-// are so far apart; none, and +Inf, where no law is within the budget.
+// bestLaw returns the law with the least Gaussian noise, and that noise, where apart returns the distance between
+// neighbours of scores s and t. It returns the zero law and +Inf if no law is within the budget.
 func bestLaw(b accounting.Budget, apart func(law) func(s, t int) float64) (law, float64) {
 	l, noise, err := accounting.CalibrateDeletions(b, apart)
 	if err != nil {
@@ -30,8 +30,8 @@ func bestLaw(b accounting.Budget, apart func(law) func(s, t int) float64) (law, 
 	return l, noise
 }
 
-// smallestLaw returns the law of a rate with the fewest deletions either end of which has no more mass than
-// delta; none where that is no law.
+// smallestLaw returns the law of a rate with the fewest deletions whose two ends have no more mass than delta each, or
+// the zero law if there is none.
 func smallestLaw(rate, delta float64) law {
 	l, err := randomizer.LaplaceOfRate(rate)
 	if err != nil {

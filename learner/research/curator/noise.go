@@ -35,7 +35,8 @@ func (l lattice) curve(a *accounting.Accountant, ratio float64, rounds int) acco
 	return c
 }
 
-// std bounds the standard deviation of one coordinate of what is released of a ball of that radius, rounding included.
+// std bounds the standard deviation of one coordinate of the release of a vector in a ball of this radius, rounding
+// included.
 func (l lattice) std(ball float64) float64 {
 	v := l.params(ball).Variance(1, l.trials)
 	return math.Sqrt(v.Privacy + v.RoundingMax)

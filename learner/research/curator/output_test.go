@@ -227,6 +227,7 @@ func TestMoreCurvedRowsSayZero(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	p := public(10, 1, 2, 1)
+	output, _ := Of("output")
 	for want, change := range map[string]func(*Public){
 		"people":     func(p *Public) { p.People = 0 },
 		"items":      func(p *Public) { p.Items = 0 },
@@ -242,7 +243,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		q := p
 		change(&q)
-		if _, err := planOutput(q); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := output.Plan(q); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

@@ -112,14 +112,13 @@ func (m phasing) least(p Public) (n int) {
 // risk bounds the expected excess risk, on the people's rows or on new ones, given the noise of each phase.
 func (m phasing) risk(p Public, c course, std func(i int) float64, xi func(i int) float64) float64 {
 	parts := m.parts(p.People, c.phases)
-	return phasesRisk(p, c.phases,
-		func(i int) float64 {
-			fit := p.steepest() * xi(i)
-			if m.disjoint {
-				fit += generalisation(p, m.weight(c, i)+p.Ridge, parts[i][1]-parts[i][0])
-			}
-			return fit
-		},
+	return phasesRisk(p, c.phases, func(i int) float64 {
+		fit := p.steepest() * xi(i)
+		if m.disjoint {
+			fit += generalisation(p, m.weight(c, i)+p.Ridge, parts[i][1]-parts[i][0])
+		}
+		return fit
+	},
 		func(i int) float64 { return m.weight(c, i) / 2 }, std) + p.failure()*p.steepest()*p.diameter()
 }
 
@@ -161,13 +160,7 @@ func (m phasing) course(p Public) course {
 }
 
 // plan returns a plan of the method over gradscore.
-func (m phasing) plan(p Public) (*Plan, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	if err := p.smoothable(); err != nil {
-		return nil, err
-	}
+func (m phasing) plan(p Public) (*plan, error) {
 	if m.strong && p.Ridge == 0 {
 		return nil, fmt.Errorf("%s: model.ridge 0: want one above 0, for a strongly convex objective", m.name)
 	}
@@ -182,7 +175,7 @@ func (m phasing) plan(p Public) (*Plan, error) {
 }
 
 // planOf calibrates the phases of a course.
-func (m phasing) planOf(p Public, c course, perturb perturbation) (*Plan, error) {
+func (m phasing) planOf(p Public, c course, perturb perturbation) (*plan, error) {
 	a, parts, turns, q := accounting.NewAccountant(), m.parts(p.People, c.phases), make([]turn, c.phases), p
 	q.Failure = p.failure() / float64(c.phases)
 	releases := make([]*scored, c.phases)

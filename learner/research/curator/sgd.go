@@ -110,19 +110,12 @@ func (p Public) passRisk(eta float64, people int) (fit, drift float64) {
 //	distance^2/(2 eta n) + eta (L + mu R)^2/2
 //
 // for one phase's mean point.
-func planOutputSGD(p Public) (*Plan, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	if err := p.smoothable(); err != nil {
-		return nil, err
-	}
+func planOutputSGD(p Public) (*plan, error) {
 	perMove := noisePerMove(p.Budget)
 	risk := func(c course, std func(i, people int) float64) float64 {
 		parts := halves(p.People, c.phases)
 		size := func(i int) int { return parts[i][1] - parts[i][0] }
-		return phasesRisk(p, c.phases,
-			func(i int) float64 { fit, _ := p.passRisk(c.at(i), size(i)); return fit },
+		return phasesRisk(p, c.phases, func(i int) float64 { fit, _ := p.passRisk(c.at(i), size(i)); return fit },
 			func(i int) float64 { _, drift := p.passRisk(c.at(i), size(i)); return drift },
 			func(i int) float64 { return std(i, size(i)) })
 	}

@@ -138,7 +138,7 @@ func addTo(dst, x []float64) {
 }
 
 // A solver finds the minimiser over Public.Set of the mean over people of their losses + (weight/2)||. - m||^2,
-// whose weight holds the ridge's too (Public.middle). Steps is a number of public numbers alone.
+// whose weight includes the ridge's (Public.middle). The number of steps depends on public numbers alone.
 type solver struct {
 	public Public
 	weight float64 // nu: the objective is nu-strongly convex

@@ -85,8 +85,7 @@ var contenders = []contender{
 	}},
 	{name: releasedMB, paper: true, run: func(a attempt) ([]float64, error) { return a.descend(a.released(a)) }},
 	{name: notPrivateMB, exact: true, run: func(a attempt) ([]float64, error) {
-		return a.descend(a.problem().means(0, 0,
-			a.draw))
+		return a.descend(a.problem().means(0, 0, a.draw))
 	}},
 	{name: notPrivateLoc, local: true, exact: true, run: func(a attempt) ([]float64, error) {
 		return a.average(a.problem().local(localSteps{size: a.step, steps: a.batch()}, a.draw))
@@ -150,9 +149,8 @@ func (s *setting) batch() int {
 }
 
 func (s *setting) federation(epsilon, clip float64) isrl.Federation {
-	return isrl.Federation{Silos: float64(len(s.silos)), Available: float64(s.reports), Records: float64(s.least),
-		Dim:       float64(s.job.Problem.Dim),
-		Lipschitz: clip, Epsilon: epsilon, Delta: s.delta()}
+	return isrl.Federation{Silos: float64(len(s.silos)), Available: float64(s.reports),
+		Records: float64(s.least), Dim: float64(s.job.Problem.Dim), Lipschitz: clip, Epsilon: epsilon, Delta: s.delta()}
 }
 
 // batchNoise returns the standard deviation of each coordinate of the mean of a batch with which all rounds are within the

@@ -40,13 +40,9 @@ func newPopulation(seed uint64, size, most int) *population {
 	p.sums[0] = make([]float64, len(sum))
 	for i := range p.rows {
 		x, score := values[i*peopleDim:(i+1)*peopleDim], 0.0
-		for j := range x {
-			x[j] = draw.NormFloat64()
-		}
-		norm := convex.Norm(x)
-		for j := range x {
-			x[j] /= norm
-			score += truthNorm * x[j] / math.Sqrt(peopleDim)
+		direction(x, draw)
+		for _, v := range x {
+			score += truthNorm * v / math.Sqrt(peopleDim)
 		}
 		y := score + labelNoise
 		if draw.Uint64()&1 == 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A reporter writes what a silo answers to a point: an estimate of its mean gradient, or what its own steps moved
-// the point by, the other way.
+// A reporter writes a silo's answer to a point: an estimate of its mean gradient, or the point minus the point that the
+// silo's own steps reached.
 type reporter func(dst, at []float64, silo int) error
 
 // A descent is Algorithm 2 of Lowy and Razaviyayn, ICLR 2023, without a constraint set, from the origin:

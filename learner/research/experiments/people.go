@@ -28,9 +28,8 @@ var (
 // peopleOf returns the public numbers of a squared loss on features of norm 1, without a ridge, or with one
 // of the loss's own smoothness.
 func peopleOf(n, m int, epsilon float64, ridge bool) curator.Public {
-	p := curator.Public{People: n, Items: m, Dim: peopleDim, Lipschitz: peopleLipschitz, Smoothness: 1,
-		Set:    convex.Ball{R: peopleSet},
-		Budget: accounting.Budget{Epsilon: epsilon, Delta: peopleDelta}}
+	p := curator.Public{People: n, Items: m, Dim: peopleDim, Lipschitz: peopleLipschitz,
+		Smoothness: 1, Set: convex.Ball{R: peopleSet}, Budget: accounting.Budget{Epsilon: epsilon, Delta: peopleDelta}}
 	if ridge {
 		p.Ridge = p.Smoothness
 	}

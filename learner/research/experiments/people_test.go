@@ -11,8 +11,8 @@ import (
 	"github.com/panlearn/panlearn/learner/research/curator"
 )
 
-// What stands in for a person's rows has their gradient at every model, rows of norm 1, and no gradient that would
-// be cut.
+// The summary of a person's rows has the gradient of those rows at every model, rows of norm 1, and no gradient that
+// would be cut.
 func TestSummariesSayWhatRowsSay(t *testing.T) {
 	const m = 64
 	p := newPopulation(3, 1<<12, 1<<10)

@@ -88,9 +88,8 @@ func planned(m curator.Method, clip, spread float64) rival {
 		name += fmt.Sprintf(", clip norm %v", clip)
 	}
 	return rival{name, false, func(p *population, at crowdCell, seeds int) (excess []float64, note string, err error) {
-		if most, limited := mostPeople[m.Name]; limited && at.people > most || m.Name == "group-sgd" &&
-			at.people*at.items > mostSteps ||
-			clip != peopleLipschitz && at.people*at.items > mostCut {
+		if most, limited := mostPeople[m.Name]; limited && at.people > most ||
+			m.Name == "group-sgd" && at.people*at.items > mostSteps || clip != peopleLipschitz && at.people*at.items > mostCut {
 			return nil, "", errLong
 		}
 		public := at.public(spread)
@@ -103,7 +102,7 @@ func planned(m curator.Method, clip, spread float64) rival {
 		for seed := range uint64(seeds) {
 			places := p.places(rand.New(sim.Entropy(seed+1, "people: places")), at.people)
 			rows, _ := p.peopleFor(m.Name, places, at.items)
-			if clip != peopleLipschitz { // which cuts a row, and not what stands for many
+			if clip != peopleLipschitz { // the clip applies to a row, and not to a summary of many
 				rows = p.raw(places, at.items)
 			}
 			r, err := plan.Fit(context.Background(), convex.Squared{}, rows, sim.Entropy(seed+1, "people: noise "+plan.Method))

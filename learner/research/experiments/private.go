@@ -62,15 +62,8 @@ func unitRows(n, d int) (private.Data, []float64) {
 	}
 	rows := make([]convex.Example, n)
 	for i := range rows {
-		x := make([]float64, d)
-		for j := range x {
-			x[j] = rng.NormFloat64()
-		}
-		norm := convex.Norm(x)
-		for j := range x {
-			x[j] /= norm
-		}
-		e := convex.Example{Value: x}
+		e := convex.Example{Value: make([]float64, d)}
+		direction(e.Value, rng)
 		e.Label = e.Dot(truth) + 0.05*rng.NormFloat64()
 		rows[i] = e
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/panlearn/panlearn/internal/picture"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/research/resque"
 )
 
@@ -23,25 +24,27 @@ type deviations struct {
 
 func newDeviations(n, dim int) deviations {
 	draw := rand.New(sim.Entropy(1, "experiments: least absolute deviations"))
-	unit := func() []float64 {
-		x := make([]float64, dim)
-		for i := range x {
-			x[i] = draw.NormFloat64()
-		}
-		norm := convex.Norm(x)
-		for i := range x {
-			x[i] /= norm
-		}
-		return x
-	}
-	model := unit()
+	model := make([]float64, dim)
+	direction(model, draw)
 	out := deviations{dim: dim}
 	for range n {
-		e := convex.Example{Value: unit()}
+		e := convex.Example{Value: make([]float64, dim)}
+		direction(e.Value, draw)
 		e.Label = .9*e.Dot(model) + .05*draw.NormFloat64()/(.1+draw.Float64())
 		out.rows = append(out.rows, e)
 	}
 	return out
+}
+
+// direction overwrites x with a uniform draw of norm 1.
+func direction(x []float64, draw *rand.Rand) {
+	for i := range x {
+		x[i] = draw.NormFloat64()
+	}
+	norm := convex.Norm(x)
+	for i := range x {
+		x[i] /= norm
+	}
 }
 
 func (p deviations) value(x []float64) float64 {
@@ -61,29 +64,25 @@ func (p deviations) envelope(gap float64) (x []float64, rounds int, err error) {
 		return nil, 0, err
 	}
 	rounds = int(math.Ceil(math.Sqrt(8) / gap))
-	x, prox, md, one, g := make([]float64, p.dim), make([]float64, p.dim), make([]float64, p.dim), make([]float64, p.dim),
-		make([]float64, p.dim)
-	for k := 1; k <= rounds; k++ {
-		alpha := 2 / float64(k+1)
-		for i := range md {
-			md[i] = (1-alpha)*x[i] + alpha*prox[i]
-		}
+	m, err := method.NewPAGD(method.PAGDConfig{Dim: p.dim, Set: convex.Ball{R: 1}, Steps: uint64(rounds), V: 2 * b})
+	if err != nil {
+		return nil, 0, err
+	}
+	one, g := make([]float64, p.dim), make([]float64, p.dim)
+	for !m.Done() {
+		at := m.Query().Point
 		clear(g)
 		for _, e := range p.rows {
-			smooth.Gradient(one, md, e)
+			smooth.Gradient(one, at, e)
 			for i, v := range one {
 				g[i] += v / float64(len(p.rows))
 			}
 		}
-		for i, v := range g {
-			prox[i] -= float64(k) / (4 * b) * v
-		}
-		convex.Clip(prox, 1)
-		for i, v := range prox {
-			x[i] = alpha*v + (1-alpha)*x[i]
+		if err := m.Step(method.Estimate{Gradient: g, Users: 1}); err != nil {
+			return nil, 0, err
 		}
 	}
-	return x, rounds, nil
+	return m.Model(), rounds, nil
 }
 
 // descent runs projected subgradient descent with a drawn row a step, whose mean point has an expected gap of

@@ -33,7 +33,7 @@ type study struct {
 	steps, local bounds // of the size of a step along a mean gradient, and of a silo's own
 	// trials of a choice, and the share 1/thin of rows that they learn from where steps are along means; 0: 1
 	tries, thin int
-	released    func(a attempt) (reporter, error) // what the released script answers; nil: as the paper's noise
+	released    func(a attempt) (reporter, error) // of the released script; nil: it has the paper's noise
 	// silos of one label share its rows, and draw of them with replacement, as released
 	doubleDraws bool
 	// columns are features as the paper has them, and no task's: nothing is planned then; nil: the task file's
@@ -193,9 +193,8 @@ func (s *setting) delta() float64 { return math.Floor(1e9/float64(s.least)/float
 // plan plans the task file for an epsilon.
 func (s *setting) plan(epsilon float64) error {
 	sets := append(slices.Clone(s.sets), fmt.Sprintf("privacy.epsilon=%v", epsilon),
-		fmt.Sprintf("privacy.delta=%v", s.delta()),
-		fmt.Sprintf("silo.count=%d", len(s.silos)), fmt.Sprintf("silo.reports=%d", s.reports), fmt.Sprintf("silo.units=%d",
-			s.least))
+		fmt.Sprintf("privacy.delta=%v", s.delta()), fmt.Sprintf("silo.count=%d", len(s.silos)),
+		fmt.Sprintf("silo.reports=%d", s.reports), fmt.Sprintf("silo.units=%d", s.least))
 	spec, err := s.declared(sets)
 	if err != nil {
 		return err

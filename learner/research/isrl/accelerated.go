@@ -12,8 +12,8 @@ func (f onePass) noise(batch float64) float64 {
 }
 
 // conditions returns the premises of its privacy.
-func (f onePass) conditions(batch float64) []Condition {
-	return []Condition{
+func (f onePass) conditions(batch float64) []condition {
+	return []condition{
 		atMost("epsilon <= 8 ln(1/delta)", f.Epsilon, 8*f.logDelta()),
 		atMost("K <= n", batch, f.Records),
 	}
@@ -29,9 +29,8 @@ func (f onePass) batch() float64 {
 	if f.Convexity > 0 {
 		return f.strongBatch(f.signal() / (f.Lipschitz * f.Lipschitz * f.Dim * f.logDelta()))
 	}
-	k := math.Pow(f.Lipschitz/(f.Smoothness*f.Diameter), 0.4) * math.Pow(f.Records, 0.6) * math.Pow(f.Dim*f.logDelta(),
-		0.2) /
-		(math.Pow(f.Epsilon, 0.4) * math.Pow(f.Available, 0.2))
+	k := math.Pow(f.Lipschitz/(f.Smoothness*f.Diameter), 0.4) * math.Pow(f.Records, 0.6) *
+		math.Pow(f.Dim*f.logDelta(), 0.2) / (math.Pow(f.Epsilon, 0.4) * math.Pow(f.Available, 0.2))
 	return f.withinRecords(k)
 }
 

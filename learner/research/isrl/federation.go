@@ -74,18 +74,18 @@ func (f Federation) heterogeneous() float64 {
 	return (f.Silos - f.Available) / (f.Silos - 1)
 }
 
-// A Condition is a premise of a theorem: that Value is at least Least, or at most Most.
-type Condition struct {
+// A condition is a premise of a theorem: that Value is at least Least, or at most Most.
+type condition struct {
 	Text  string  `json:"condition"`
 	Value float64 `json:"value"`
 	Bound float64 `json:"bound"`
 	Met   bool    `json:"met"`
 }
 
-func atMost(text string, value, bound float64) Condition {
-	return Condition{Text: text, Value: value, Bound: bound, Met: value <= bound}
+func atMost(text string, value, bound float64) condition {
+	return condition{Text: text, Value: value, Bound: bound, Met: value <= bound}
 }
 
-func atLeast(text string, value, bound float64) Condition {
-	return Condition{Text: text, Value: value, Bound: bound, Met: value >= bound}
+func atLeast(text string, value, bound float64) condition {
+	return condition{Text: text, Value: value, Bound: bound, Met: value >= bound}
 }

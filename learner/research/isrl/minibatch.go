@@ -31,8 +31,8 @@ func (f Federation) Share(rounds float64) accounting.Budget {
 
 // conditions returns the premises of the privacy of Theorems 2.1 and 4.1. Doubt: the last is not stated
 // there; the composition needs it, and it can fail in up to three rounds alone.
-func (f Federation) conditions(rounds, batch float64) []Condition {
-	return []Condition{
+func (f Federation) conditions(rounds, batch float64) []condition {
+	return []condition{
 		atMost("epsilon <= 2 ln(2/delta)", f.Epsilon, 2*math.Log(2/f.Delta)),
 		atLeast("K >= epsilon n/(4 sqrt(2 R ln(2/delta)))", batch, f.leastBatch(rounds)),
 		atMost("K <= n", batch, f.Records),

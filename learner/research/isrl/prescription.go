@@ -28,20 +28,10 @@ type Prescription struct {
 	Regularization *float64 `json:"regularization,omitempty"` // lambda, instead of such a v
 	Stages         int      `json:"stages,omitempty"`         // of a strongly convex objective, that fit
 
-	Conditions []Condition `json:"conditions"`
+	Conditions []condition `json:"conditions"`
 	// Epsilon bounds the real cost of these rounds, of batches drawn without replacement, from both sides;
 	// nil where no accountant here applies.
 	Epsilon *Interval `json:"epsilon,omitempty"`
-}
-
-// Met reports whether all conditions are met.
-func (p Prescription) Met() bool {
-	for _, c := range p.Conditions {
-		if !c.Met {
-			return false
-		}
-	}
-	return true
 }
 
 // Prescribe returns the prescription of the theorem that covers the federation's task: Theorem 2.1 where steps are
@@ -138,8 +128,8 @@ func (f summed) prescribe() (Prescription, error) {
 	return p, nil
 }
 
-// At returns the noise of one report that the theorem asks for in other rounds and batches than its own; NaN
-// where it has none.
+// At returns the noise of one report that the theorem prescribes for these rounds and this batch, which may differ from
+// its own; NaN where it prescribes none.
 func (f Federation) At(theorem string, rounds, batch uint64) (float64, error) {
 	r, k := float64(rounds), float64(batch)
 	switch theorem {

@@ -41,7 +41,7 @@ func (s Sampled) Validate() error {
 // sigma).
 func (s Sampled) shift() float64 { return 2 / (float64(s.Batch) * s.Noise) }
 
-// Delta bounds the delta of all rounds together at epsilon.
+// Epsilon bounds the epsilon of all rounds together at delta. The upper bound is +Inf above accounting.MaxEpsilon.
 //
 // With P = (1-q) N(0,1) + q N(m,1), Q = N(0,1) and q = K/n, the hockey-stick divergence of order a >= 1 between
 // neighbours is at most that of (P, Q), in both directions: amplification of subsets drawn without replacement
@@ -49,26 +49,6 @@ func (s Sampled) shift() float64 { return 2 / (float64(s.Batch) * s.Noise) }
 // + a h(1/a), by exchanging the two. So the symmetric pair with this profile dominates each round whatever came
 // before, and its privacy losses are added up (Zhu, Dong and Wang 2022). The lower bound is the larger one of the
 // pairs (P, Q) and (Q, P) themselves: two data sets of constant gradients that differ in one record attain them.
-func (s Sampled) Delta(epsilon float64) (Interval, error) {
-	if err := s.Validate(); err != nil {
-		return Interval{}, err
-	}
-	if !(epsilon >= 0) || math.IsInf(epsilon, 0) {
-		return Interval{}, fmt.Errorf("epsilon: %v, want a finite number of at least 0", epsilon)
-	}
-	if s.Batch == s.Records {
-		d, err := accounting.GaussianDelta(epsilon, s.shift()*math.Sqrt(float64(s.Rounds)))
-		return Interval{d, d}, err
-	}
-	upper, lower, err := s.laws()
-	if err != nil {
-		return Interval{}, err
-	}
-	return Interval{lower(epsilon), upper.delta(epsilon)}, nil
-}
-
-// Epsilon bounds the epsilon of all rounds together at delta, as Delta does. The upper one is +Inf above
-// accounting.MaxEpsilon.
 func (s Sampled) Epsilon(delta float64) (Interval, error) {
 	if err := s.Validate(); err != nil {
 		return Interval{}, err

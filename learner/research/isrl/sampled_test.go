@@ -1,6 +1,7 @@
 package isrl
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -52,7 +53,7 @@ func TestSumsOfLossesHoldTheGaussian(t *testing.T) {
 		}
 	}
 	// Check 4: q=1, m=0.3, T=16 is one Gaussian of m = 1.2.
-	near(t, "delta(1) at m = 1.2", one[float64](t)(accounting.GaussianDelta(1, 1.2)), 0.20148453, 1e-7)
+	near(t, "delta(1) at m = 1.2", one[float64](t)(gaussianDelta(1, 1.2)), 0.20148453, 1e-7)
 }
 
 // A loss that is without end with probability .1 a round, and 1 or -1 otherwise: in three rounds it is without end with
@@ -84,7 +85,7 @@ func TestOneRoundOfSampling(t *testing.T) {
 	for _, s := range []Sampled{{100, 10, 1, 0.2}, {1238, 443, 1, 0.003}, {1000, 1, 1, 5}} {
 		q, m := float64(s.Batch)/float64(s.Records), s.shift()
 		for _, eps := range []float64{0.01, 0.3, 1, 3} {
-			want := q * one[float64](t)(accounting.GaussianDelta(math.Log1p(math.Expm1(eps)/q), m))
+			want := q * one[float64](t)(gaussianDelta(math.Log1p(math.Expm1(eps)/q), m))
 			got := one[Interval](t)(s.Delta(eps))
 			if want < 1e-9 {
 				continue
@@ -211,7 +212,7 @@ func (s Sampled) redrawn(epsilon float64) (float64, error) {
 	}
 	k, q := float64(s.Batch), 1/float64(s.Records)
 	if s.Records == 1 { // the batch is that record, once
-		return accounting.GaussianDelta(epsilon, s.shift())
+		return gaussianDelta(epsilon, s.shift())
 	}
 	hit := -math.Expm1(k * math.Log1p(-q)) // at least once
 	inner := math.Log1p(math.Expm1(epsilon) / hit)
@@ -219,11 +220,37 @@ func (s Sampled) redrawn(epsilon float64) (float64, error) {
 	chance := 1 - hit
 	for i := 1.0; i <= k; i++ {
 		chance *= (k - i + 1) / i * q / (1 - q)
-		d, err := accounting.GaussianDelta(inner, i*s.shift())
+		d, err := gaussianDelta(inner, i*s.shift())
 		if err != nil {
 			return 0, err
 		}
 		sum += chance * d
 	}
 	return sum, nil
+}
+
+// Delta bounds the delta of all rounds together at epsilon, by the same laws as Epsilon.
+func (s Sampled) Delta(epsilon float64) (Interval, error) {
+	if err := s.Validate(); err != nil {
+		return Interval{}, err
+	}
+	if !(epsilon >= 0) || math.IsInf(epsilon, 0) {
+		return Interval{}, fmt.Errorf("epsilon: %v, want a finite number of at least 0", epsilon)
+	}
+	if s.Batch == s.Records {
+		d, err := gaussianDelta(epsilon, s.shift()*math.Sqrt(float64(s.Rounds)))
+		return Interval{d, d}, err
+	}
+	upper, lower, err := s.laws()
+	if err != nil {
+		return Interval{}, err
+	}
+	return Interval{lower(epsilon), upper.delta(epsilon)}, nil
+}
+
+// gaussianDelta returns the delta, at epsilon, of the Gaussian mechanism whose noise has standard deviation
+// sensitivity/mu.
+func gaussianDelta(epsilon, mu float64) (float64, error) {
+	c, err := accounting.GaussianCurve(mu)
+	return c.Delta(epsilon), err
 }

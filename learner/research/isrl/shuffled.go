@@ -9,10 +9,10 @@ import (
 // shuffling is Theorem 5.1 for a federation: plain steps on shuffled reports about one record each.
 type shuffling struct{ Federation }
 
-// A Shuffled holds the budgets and noise by Theorem 5.1 (G.1): one record of each of M silos, released with
+// A shuffled holds the budgets and noise by Theorem 5.1 (G.1): one record of each of M silos, released with
 // Gaussian noise each, M reports shuffled, R rounds. The theorem leaves a constant C open; this is its chain
 // of lemmas, evaluated.
-type Shuffled struct {
+type shuffled struct {
 	Round accounting.Budget // what one round may cost
 	Batch accounting.Budget // the same before a record's chance to be in it
 	Local accounting.Budget // of one report alone
@@ -26,9 +26,9 @@ type Shuffled struct {
 //	batch  epsilon_r = 2 q epsilon^, delta_r = q delta^ with q = M/(n N)
 //	local  delta_0 = n N delta/(18 R M^2); epsilon_0 by inverting Amplified
 //	sigma^2 = 8 L^2 ln(2/delta_0)/epsilon_0^2
-func (f Federation) Shuffled(rounds float64) Shuffled {
+func (f Federation) Shuffled(rounds float64) shuffled {
 	q := f.Available / (f.Records * f.Silos)
-	s := Shuffled{Round: accounting.Budget{Epsilon: f.Epsilon / (2 * math.Sqrt(2*rounds*f.logDelta())),
+	s := shuffled{Round: accounting.Budget{Epsilon: f.Epsilon / (2 * math.Sqrt(2*rounds*f.logDelta())),
 		Delta: f.Delta / (2 * rounds)}}
 	s.Batch = accounting.Budget{Epsilon: s.Round.Epsilon / (2 * q), Delta: s.Round.Delta / q}
 	s.Local.Delta = f.Records * f.Silos * f.Delta / (18 * rounds * f.Available * f.Available)
@@ -55,9 +55,9 @@ func (f Federation) Shuffled(rounds float64) Shuffled {
 
 // conditions returns the premises of Theorem 5.1. Doubt: the one on M only makes the lemma on
 // shuffling apply to an epsilon_0 barely above 0; the last one is what is needed.
-func (f shuffling) conditions(rounds float64) []Condition {
+func (f shuffling) conditions(rounds float64) []condition {
 	s := f.Shuffled(rounds)
-	out := []Condition{
+	out := []condition{
 		atMost("epsilon <= ln(2/delta)", f.Epsilon, math.Log(2/f.Delta)),
 		atLeast("M >= 16 ln(18 R M^2/(N delta))", f.Available,
 			16*math.Log(18*rounds*f.Available*f.Available/(f.Silos*f.Delta))),

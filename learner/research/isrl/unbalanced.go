@@ -20,11 +20,6 @@ func (s Silo) Cost(rounds float64) float64 {
 	return math.Log(2.5*rounds/s.Delta) * math.Log(2/s.Delta) / math.Pow(s.Records*s.Epsilon, 2)
 }
 
-// Noise returns sigma_i of Algorithm 7.
-func (s Silo) Noise(lipschitz, rounds float64) float64 {
-	return 16 * lipschitz * math.Sqrt(rounds*s.Cost(rounds))
-}
-
 // Unbalanced returns Q of Theorem H.1 = min{Xi/M', max xi/M}, which takes the place of ln(2.5 R/delta)
 // ln(2/delta)/(n^2 epsilon^2 M), where one of the given numbers of silos is in a round, each as likely: 1/M'
 // is the root of the mean of 1/M_r^2, and Xi that of the squared mean of the M_r largest xi.

@@ -83,9 +83,8 @@ func (f summed) batch() float64 {
 		return f.strongBatch(f.signal() * f.Available / (f.Lipschitz * f.Lipschitz * f.Dim * f.logDelta()))
 	}
 	log := math.Log(f.Dim / f.Delta)
-	return f.withinRecords(math.Pow(f.Lipschitz/(f.Smoothness*f.Diameter), 0.4) * math.Pow(f.Records,
-		0.6) * math.Pow(f.Dim*log*log, 0.2) /
-		math.Pow(f.Epsilon*f.Available, 0.4))
+	return f.withinRecords(math.Pow(f.Lipschitz/(f.Smoothness*f.Diameter), 0.4) *
+		math.Pow(f.Records, 0.6) * math.Pow(f.Dim*log*log, 0.2) / math.Pow(f.Epsilon*f.Available, 0.4))
 }
 
 // noise returns the standard deviation of a coordinate of one round's mean, summed by P_vec over M K
@@ -97,8 +96,8 @@ func (f summed) noise(batch float64) (float64, error) {
 }
 
 // conditions returns the premises of Theorem 5.2.
-func (f summed) conditions(batch float64) []Condition {
-	return []Condition{
+func (f summed) conditions(batch float64) []condition {
+	return []condition{
 		atMost("epsilon <= 15", f.Epsilon, 15),
 		atMost("delta < 1/2", f.Delta, math.Nextafter(0.5, 0)),
 		atMost("K <= n", batch, f.Records),

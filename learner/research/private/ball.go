@@ -24,7 +24,7 @@ type ball struct {
 	seen  func(s stage, of []phase, x []float64) // see player
 }
 
-// A kind are all runs of one Algorithm 5.
+// A kind is an Algorithm 5 with the number of its runs.
 type kind struct {
 	strong
 	times int

@@ -180,7 +180,7 @@ func TestLevelsAreDrawnBeforeRecords(t *testing.T) {
 	}
 }
 
-// A run that asks for more than was planned is refused before it starts.
+// A run that exceeds the plan is refused before it starts.
 func TestBallRefuses(t *testing.T) {
 	const n = 400
 	p, b := smallBall(t, n, 2, 4)

@@ -21,7 +21,7 @@ func newLedger(target accounting.Budget) ledger {
 	return ledger{target: target, curve: accounting.NewRenyi()}
 }
 
-// entry is a kind of release.
+// An entry is the cost of one release.
 type entry struct {
 	curve        accounting.Renyi
 	slack, drift float64
@@ -57,7 +57,7 @@ func (l *ledger) charge(e entry) error {
 }
 
 // cost returns the epsilon at the target's delta.
-func (l ledger) cost() Cost {
+func (l ledger) cost() cost {
 	// At an epsilon below the target's the masses add no more than they do there.
 	eps, _ := l.curve.Epsilon(l.target.Delta - l.masses(l.target.Epsilon))
 	if l.fits() {

@@ -37,16 +37,13 @@ func TestPaperMoments(t *testing.T) {
 	for _, c := range []struct {
 		p           int
 		apart, s    float64
-		exact, ours float64
-		paper       float64
-		a, b        []float64
+		ours, paper float64
 	}{
-		{2, .1, .2, .0104583, .0108244, 23.04, []float64{.2, 0}, []float64{.1, 0}},
-		{2, math.Sqrt(.5), .5, .568051, .802516, 1152, []float64{.5, 0}, []float64{0, .5}},
-		{4, math.Sqrt(.125), .25, .0590316, .152124, 1.327e6, []float64{.25, 0}, []float64{0, .25}},
-		{4, .5, .25, .204964, .608496, 5.31e6, []float64{.25, 0}, []float64{-.25, 0}},
+		{2, .1, .2, .0108244, 23.04},
+		{2, math.Sqrt(.5), .5, .802516, 1152},
+		{4, math.Sqrt(.125), .25, .152124, 1.327e6},
+		{4, .5, .25, .608496, 5.31e6},
 	} {
-		close(t, "exact", resque.EvenMoment(c.p, c.a, c.b), c.exact, 1e-4)
 		close(t, "ours", math.Pow(c.apart, float64(c.p))*math.Exp(resque.LogMoment(c.p, c.s)), c.ours, 1e-5)
 		close(t, "paper", math.Pow(24*float64(c.p)*c.apart, float64(c.p)), c.paper, 1e-3)
 	}

@@ -17,7 +17,7 @@ type Plan struct {
 	// ReSQueSCO, of the population. It is +Inf for ReSQueBall, which has no bound.
 	Bound float64 `json:"bound"`
 	// Cost is an upper bound on the cost of the whole run.
-	Cost Cost `json:"cost"`
+	Cost cost `json:"cost"`
 	// Rounds is the query depth: the number of times that queries wait for earlier answers.
 	Rounds int `json:"rounds"`
 	// Queries is the expected number of gradients of single records.
@@ -32,7 +32,7 @@ type Plan struct {
 	method method
 }
 
-// A method is planned: sgd, pv, localized or ball.
+// A method is a method with its planned numbers: sgd, pv, localized or ball.
 type method interface {
 	// ledger returns the largest charge of the whole run.
 	ledger(p Public) ledger
@@ -163,9 +163,7 @@ type result struct {
 	// for it as it is.
 	Theta []float64
 	// Cost is the cost by the ledger at the end.
-	Cost Cost
-	// Rounds is the number of rounds.
-	Rounds int
+	Cost cost
 }
 
 // Fit learns from at most N records. A nil entropy is the system's; any other is for tests and simulations. The
@@ -186,5 +184,5 @@ func (p Plan) Fit(ctx context.Context, data Data, entropy rand.Source) (result, 
 	if err != nil {
 		return result{}, err
 	}
-	return result{Theta: theta, Cost: book.cost(), Rounds: p.Rounds}, nil
+	return result{Theta: theta, Cost: book.cost()}, nil
 }

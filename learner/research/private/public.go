@@ -3,8 +3,6 @@ package private
 import (
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -40,7 +38,7 @@ type Public struct {
 	// Replace selects the target for one record replaced by another; by default it is for one record more or
 	// less.
 	Replace bool `json:"replace"`
-	// Passes bounds the expected number of gradients by Passes N; 0 stands for 10 of noisy SGD and 100 of the others.
+	// Passes bounds the expected number of gradients by Passes N; 0 means 10 for noisy SGD and 100 for the others.
 	Passes float64 `json:"passes"`
 	// Rounds bounds the query depth; 0 is no bound.
 	Rounds int `json:"max_rounds"`
@@ -102,8 +100,8 @@ func (p Public) passes() float64 {
 	return 10
 }
 
-// A Cost bounds the privacy cost of a plan.
-type Cost struct {
+// A cost bounds the privacy cost of a plan.
+type cost struct {
 	// Epsilon and Delta hold for neighbours of which one has one record more (add/remove).
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`
@@ -113,30 +111,7 @@ type Cost struct {
 	ReplaceDelta   float64 `json:"replace_delta"`
 }
 
-func newCost(eps, delta float64) Cost {
-	return Cost{Epsilon: eps, Delta: delta, ReplaceEpsilon: 2 * eps,
+func newCost(eps, delta float64) cost {
+	return cost{Epsilon: eps, Delta: delta, ReplaceEpsilon: 2 * eps,
 		ReplaceDelta: min(1, delta*(1+math.Exp(eps))*(1+1e-12))}
-}
-
-// String returns the figures, each with its adjacency.
-func (c Cost) String() string {
-	return fmt.Sprintf("epsilon %s, delta %s for one record more or less; %s for one replaced", upper(c.Epsilon, 6),
-		upper(c.Delta, 3), c.replaced())
-}
-
-// replaced returns the text of ReplaceEpsilon and ReplaceDelta, both rounded up.
-func (c Cost) replaced() string {
-	return fmt.Sprintf("epsilon %s, delta %s", upper(c.ReplaceEpsilon, 6), upper(c.ReplaceDelta, 3))
-}
-
-// upper returns the least decimal of so many digits that is at least x, a finite number > 0.
-func upper(x float64, digits int) string {
-	text := strconv.FormatFloat(x, 'e', digits-1, 64)
-	near, _ := strconv.ParseFloat(text, 64)
-	if near < x {
-		_, exponent, _ := strings.Cut(text, "e")
-		power, _ := strconv.Atoi(exponent)
-		near += math.Pow10(power - digits + 1)
-	}
-	return strconv.FormatFloat(near, 'g', digits, 64)
 }

@@ -30,14 +30,10 @@ type ballPlan struct {
 	limit, probes int // of steps, and of distances in a step; 0: as many as the proof needs
 }
 
-func planBallAccel(b ball, radius, gap float64, paper bool) ballPlan {
+func planBallAccel(b ball, radius, gap float64) ballPlan {
 	out := ballPlan{ball: b, radius: radius, gap: gap, most: 2 * b.longest / b.r}
 	kappa := b.longest * radius / gap
-	out.least = out.balanced()
-	if paper {
-		out.least *= max(1, math.Log(kappa)*math.Log(kappa))
-	}
-	out.least = min(out.least, out.most)
+	out.least = min(out.balanced(), out.most)
 	out.reach = 2*radius + 3*math.Sqrt(kappa*radius*b.r)
 	return out
 }
@@ -98,8 +94,8 @@ func (f ballPlan) copies() int {
 	return copiesFor(f.gap/10/f.longest/f.reach/steps/probes, 0.9)
 }
 
-// An Outer is BallAccel's outer loop for callers with subproblems of their own: of an L-Lipschitz F, against
-// the points of norm at most Radius.
+// An Outer is BallAccel's outer loop for callers that solve the subproblems themselves. It minimises an L-Lipschitz F,
+// in comparison with the points of norm at most Radius.
 type Outer struct {
 	Lipschitz, Radius, Ball, Gap float64 // L, R, r and the gap, all above 0
 	// at most so many steps, of at most so many distances each; 0: as many as the proof needs
@@ -107,12 +103,12 @@ type Outer struct {
 }
 
 func (o Outer) plan() ballPlan {
-	f := planBallAccel(ball{longest: o.Lipschitz, r: o.Ball}, o.Radius, o.Gap, false)
+	f := planBallAccel(ball{longest: o.Lipschitz, r: o.Ball}, o.Radius, o.Gap)
 	f.limit, f.probes = o.Steps, o.Probes
 	return f
 }
 
-// Strengths returns the least lambda that is asked for, and the largest.
+// Strengths returns the smallest and the largest lambda of the subproblems.
 func (o Outer) Strengths() (least, most float64) {
 	f := o.plan()
 	return f.least, f.most

@@ -61,7 +61,7 @@ func TestBallAccelExact(t *testing.T) {
 		r := 1 / c.inverse
 		value, prox := norm([]float64{.6, 0, .8}, r)
 		k := &known{prox: prox}
-		x, counts, err := planBallAccel(ball{1, r, r}, 1, 1/c.kappa, false).run(t.Context(), 3, k)
+		x, counts, err := planBallAccel(ball{1, r, r}, 1, 1/c.kappa).run(t.Context(), 3, k)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestBallAccelUnsearched(t *testing.T) {
 			}
 			return out
 		}}}, t}
-		f := planBallAccel(ball{1, r, r}, 1, gap, false).unsearched()
+		f := planBallAccel(ball{1, r, r}, 1, gap).unsearched()
 		if math.Abs(f.least/(c.inverse/.9)-1) > 1e-12 {
 			t.Errorf("strength %v", f.least)
 		}
@@ -123,7 +123,7 @@ func TestBallAccelUnsearched(t *testing.T) {
 // most of 2e10 queries; without it there are some 5e8.
 func TestBallAccelTakesTheCheaper(t *testing.T) {
 	r := .025 / math.Sqrt(20)
-	f := planBallAccel(ball{1, r, r}, 1, .025, false)
+	f := planBallAccel(ball{1, r, r}, 1, .025)
 	if one, other := f.queries(epochSGD{}), f.unsearched().queries(epochSGD{}); !(one > 1e10) || !(other > 3e8 && other < 1e9) ||
 		f.sure() || !f.unsearched().sure() {
 		t.Errorf("%.3g queries, or %.3g without distances", one, other)
@@ -171,7 +171,7 @@ func TestBallAccelQuadratic(t *testing.T) {
 		}
 		return free(hi)
 	}}
-	x, counts, err := planBallAccel(ball{1, r, r}, 1, gap, false).run(t.Context(), d, k)
+	x, counts, err := planBallAccel(ball{1, r, r}, 1, gap).run(t.Context(), d, k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestBallAccelStops(t *testing.T) {
 			math.Exp(rapid.Float64Range(0, 6).Draw(t, "log R/r"))
 		angle, length := rapid.Float64Range(0, 2*math.Pi).Draw(t, "angle"), rapid.Float64Range(0, 1).Draw(t, "length")
 		value, prox := norm([]float64{length * math.Cos(angle), length * math.Sin(angle)}, 1/inverse)
-		f := planBallAccel(ball{1, 1 / inverse, 1 / inverse}, 1, 1/kappa, rapid.Bool().Draw(t, "paper"))
+		f := planBallAccel(ball{1, 1 / inverse, 1 / inverse}, 1, 1/kappa)
 		x, counts, err := f.run(context.Background(), 2, &known{prox: prox})
 		if err != nil {
 			t.Fatal(err)
@@ -213,8 +213,7 @@ func TestBallAccelStops(t *testing.T) {
 func TestSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		inverse := math.Exp(rapid.Float64Range(0, 8).Draw(t, "log R/r"))
-		f := planBallAccel(ball{1, 1 / inverse, 1 / inverse}, 1, math.Exp(-rapid.Float64Range(.1, 5).Draw(t, "log kappa")),
-			false)
+		f := planBallAccel(ball{1, 1 / inverse, 1 / inverse}, 1, math.Exp(-rapid.Float64Range(.1, 5).Draw(t, "log kappa")))
 		// a distance of at most r/2 at the largest strength that rises linearly towards smaller ones, cut at r, and at
 		// L/lambda, which no minimizer of an L-Lipschitz function is further than, where L = 1
 		rise := rapid.Float64Range(0, .172*f.reach+f.r).Draw(t, "slope")

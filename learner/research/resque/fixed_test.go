@@ -193,7 +193,7 @@ func TestRefused(t *testing.T) {
 		{Problem{sound.Oracle, 1, 0, 1}, Config{Gap: .1}},
 		{Problem{sound.Oracle, 1, 1, math.Inf(1)}, Config{Gap: .1}}, {sound, Config{}}, {sound, Config{Gap: math.NaN()}},
 		{sound, Config{Gap: .1, Algorithm: "naive"}},
-		{sound, Config{Gap: .1, Solver: "sgd"}}, {sound, Config{Gap: .1, Ratio: 4}}, {sound, Config{Gap: .1, Slack: -1}},
+		{sound, Config{Gap: .1, Solver: "sgd"}}, {sound, Config{Gap: .1, Slack: -1}},
 		{sound, Config{Gap: .1, Workers: -1}},
 		{sound, Config{Gap: 1e-12}},
 	} {

@@ -1,6 +1,7 @@
 package resque
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -31,15 +32,10 @@ type Config struct {
 	// caller's.
 	Workers int
 
-	Solver string  // EpochSGD, which "" means, or ACSA
-	Ratio  float64 // s = r/rho, of the ball's radius to the smoothing; 0 for 1. Smaller: more rounds, fewer queries
+	Solver string // EpochSGD, which "" means, or ACSA
 	// Slack multiplies the errors that subproblems may have; 0 for 1. The proofs are for 1: above it FixedLambda
 	// has a weaker bound, BallAccel none.
 	Slack float64
-	// PaperLambda has BallAccel's least strength as the paper has it, log^2(LR/Gap) times larger: fewer queries in
-	// each of more steps.
-	PaperLambda bool
-	Watch       func(depth, queries int64) // called after every round; may be nil
 }
 
 // A Result holds the point that a run found, and its cost.
@@ -48,11 +44,7 @@ type Result struct {
 	Depth   int64   // rounds of queries, each known before the first of it is asked
 	Queries int64   // in all rounds
 	Largest int64   // queries of the largest round
-	Work    int64   // Queries times d: multiplications in the order of
 	Bound   float64 // of E f(Model) - min of f over the ball; +Inf where nothing is proved
-	// Steps of BallAccel: of a strength that the line search found, of the least strength, and those at which it
-	// found none, which have no share in the proof.
-	Searched, Least, Uncertified int
 }
 
 // Minimize runs an algorithm. Where L R <= Gap the origin is the result, of no queries. It returns an error
@@ -65,7 +57,7 @@ func Minimize(ctx context.Context, of Problem, c Config) (Result, error) {
 	if of.L*of.R <= c.Gap {
 		return Result{Model: make([]float64, of.Dim), Bound: of.L * of.R}, nil
 	}
-	p := &pool{oracle: of.Oracle, dim: of.Dim, workers: c.Workers, seed: c.Seed, watch: c.Watch}
+	p := &pool{oracle: of.Oracle, dim: of.Dim, workers: c.Workers, seed: c.Seed}
 	smoothing := of.L * b.rho * math.Sqrt(float64(of.Dim))
 	var out Result
 	switch c.Algorithm {
@@ -79,7 +71,7 @@ func Minimize(ctx context.Context, of Problem, c Config) (Result, error) {
 			return Result{}, err
 		}
 	case BallAccel:
-		plan := planBallAccel(b, of.R, c.Gap-smoothing, c.PaperLambda)
+		plan := planBallAccel(b, of.R, c.Gap-smoothing)
 		if other := plan.unsearched(); c.slack() == 1 && other.queries(s) < plan.queries(s) {
 			plan = other
 		}
@@ -88,15 +80,13 @@ func Minimize(ctx context.Context, of Problem, c Config) (Result, error) {
 		if out.Model, counts, err = plan.run(ctx, of.Dim, o); err != nil {
 			return Result{}, err
 		}
-		out.Searched, out.Least, out.Uncertified = counts[searched], counts[least], counts[uncertified]
-		if out.Bound = c.Gap; c.slack() > 1 || out.Uncertified > 0 {
+		if out.Bound = c.Gap; c.slack() > 1 || counts[uncertified] > 0 { // the proof covers only strengths that were found
 			out.Bound = math.Inf(1)
 		}
 	default:
 		return Result{}, fmt.Errorf("algorithm: %q, want %s or %s", c.Algorithm, FixedLambda, BallAccel)
 	}
-	p.end()
-	out.Depth, out.Queries, out.Largest, out.Work = p.depth, p.queries, p.mostInRound, p.queries*int64(of.Dim)
+	out.Depth, out.Queries, out.Largest = p.depth, p.queries, p.mostInRound
 	return out, nil
 }
 
@@ -108,15 +98,12 @@ func (c Config) settle(of Problem) (ball, solver, error) {
 	for _, v := range [...]struct {
 		name  string
 		value float64
-	}{{"L", of.L}, {"R", of.R}, {"gap", c.Gap}, {"ratio", c.ratio()}, {"slack", c.slack()}} {
+	}{{"L", of.L}, {"R", of.R}, {"gap", c.Gap}, {"slack", c.slack()}} {
 		if !(v.value > 0) || math.IsInf(v.value, 0) {
 			return ball{}, nil, fmt.Errorf("%s: %v, want a finite number above 0", v.name, v.value)
 		}
 	}
-	switch {
-	case c.ratio() > 3:
-		return ball{}, nil, fmt.Errorf("ratio: %v, want at most 3: weights have a second moment of exp(ratio^2)", c.ratio())
-	case c.Workers < 0:
+	if c.Workers < 0 {
 		return ball{}, nil, fmt.Errorf("workers: %d, want at least 1, or 0 for one", c.Workers)
 	}
 	s, err := newSolver(c.Solver)
@@ -124,16 +111,7 @@ func (c Config) settle(of Problem) (ball, solver, error) {
 		return ball{}, nil, err
 	}
 	rho := c.Gap / 2 / of.L / math.Sqrt(float64(of.Dim))
-	return ball{longest: of.L, rho: rho, r: min(c.ratio()*rho, of.R)}, s, nil
+	return ball{longest: of.L, rho: rho, r: min(rho, of.R)}, s, nil
 }
 
-func (c Config) ratio() float64 { return orOne(c.Ratio) }
-
-func (c Config) slack() float64 { return orOne(c.Slack) }
-
-func orOne(v float64) float64 {
-	if v == 0 {
-		return 1
-	}
-	return v
-}
+func (c Config) slack() float64 { return cmp.Or(c.Slack, 1) }

@@ -40,25 +40,6 @@ func LogMoment(k int, s float64) float64 {
 	return float64(k)*m*s/2 + largest + math.Log(sum) + margin
 }
 
-// EvenMoment returns E(w(v) - w(v'))^p for even p, by the binomial sum over a = v/rho and b = v'/rho:
-//
-//	sum_q (-1)^q C(p,q) exp(((p-q)^2-(p-q)) |a|^2/2 + (q^2-q) |b|^2/2 + q(p-q) <a,b>).
-//
-// It is exact up to cancellation: an error of about 1e-16 times the largest term.
-func EvenMoment(p int, a, b []float64) float64 {
-	aa, bb, ab := dot(a, a), dot(b, b), dot(a, b)
-	var sum float64
-	for q := range p + 1 {
-		u, v := float64(p-q), float64(q)
-		t := math.Exp(logFactorial(p) - logFactorial(q) - logFactorial(p-q) + u*(u-1)*aa/2 + v*(v-1)*bb/2 + u*v*ab)
-		if q%2 == 1 {
-			t = -t
-		}
-		sum += t
-	}
-	return sum
-}
-
 func logFactorial(n int) float64 {
 	v, _ := math.Lgamma(float64(n) + 1)
 	return v

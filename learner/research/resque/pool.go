@@ -31,23 +31,14 @@ type pool struct {
 	calls                uint64
 	depth, queries       int64
 	inRound, mostInRound int64
-	watch                func(depth, queries int64)
 
 	free []*answers // of calls that ended
 }
 
 // round begins a round: the calls until the next do not depend on each other's answers.
 func (p *pool) round() {
-	p.end()
 	p.depth++
 	p.inRound = 0
-}
-
-// end ends the last round.
-func (p *pool) end() {
-	if p.watch != nil && p.depth > 0 {
-		p.watch(p.depth, p.queries)
-	}
 }
 
 // answers holds the answers to n queries, one chunk of them.

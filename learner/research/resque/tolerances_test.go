@@ -27,7 +27,7 @@ func TestTolerancesOfBallAccel(t *testing.T) {
 	const r, gap = 1. / 30, 1. / 30
 	_, prox := norm([]float64{.6, 0, .8}, r)
 	k := &asked{known: known{prox: prox}}
-	if _, _, err := planBallAccel(ball{1, r, r}, 1, gap, false).run(t.Context(), 3, k); err != nil {
+	if _, _, err := planBallAccel(ball{1, r, r}, 1, gap).run(t.Context(), 3, k); err != nil {
 		t.Fatal(err)
 	}
 	var total float64
@@ -48,7 +48,7 @@ func TestTolerancesOfBallAccel(t *testing.T) {
 // TestReach: iterates are 2 R + 3 sqrt(kappa R r) from the optimum at most, kappa = L R/gap, which by hand is 4 + 3
 // sqrt(20 * 2 * 1/4) for L = 1, R = 2, r = 1/4 and a gap of 1/10.
 func TestReach(t *testing.T) {
-	if got := planBallAccel(ball{1, .25, .25}, 2, .1, false).reach; math.Abs(got-13.4868329805) > 1e-9 {
+	if got := planBallAccel(ball{1, .25, .25}, 2, .1).reach; math.Abs(got-13.4868329805) > 1e-9 {
 		t.Errorf("reach %v", got)
 	}
 }

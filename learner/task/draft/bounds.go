@@ -83,8 +83,7 @@ func tailEnd(sorted []float64, middle, q float64) float64 {
 		return end
 	}
 	rest := slices.DeleteFunc(slices.Clone(sorted), func(x float64) bool {
-		return x == middle ||
-			(x < middle) == (q > 0.5)
+		return x == middle || (x < middle) == (q > 0.5)
 	})
 	if len(rest) == 0 {
 		return middle

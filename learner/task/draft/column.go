@@ -81,11 +81,9 @@ type bits struct {
 }
 
 func newColumn(name string) *column {
-	return &column{name: name, absent: missingWords, missing: map[string]int{}, others: map[string]int{},
-		marks: map[string]bool{},
-		words: map[string]int{},
-		low:   math.Inf(1), high: math.Inf(-1), whole: true, running: true,
-		systematic: systematic{stride: 1}, bits: bits{binary: true}}
+	return &column{name: name, absent: missingWords, missing: map[string]int{},
+		others: map[string]int{}, marks: map[string]bool{}, words: map[string]int{}, low: math.Inf(1),
+		high: math.Inf(-1), whole: true, running: true, systematic: systematic{stride: 1}, bits: bits{binary: true}}
 }
 
 func newLabel(name string) *column {

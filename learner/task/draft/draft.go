@@ -344,8 +344,7 @@ func (w *writer) rest(c *column, why string, label []field, t target, n count, b
 	w.line("model: %s\n", mapping(model))
 	users := cmp.Or(w.options.Users, n.rows+n.invalid)
 	w.comment("", "What one user's report may tell, at most: a factor e^epsilon, and delta beside it.")
-	w.comment("",
-		"With suite: mlkem768x25519, reports stay secret from a quantum computer too: 1,088 bytes more each.")
+	w.comment("", "With suite: mlkem768x25519, reports stay secret from a quantum computer too: 1,088 bytes more each.")
 	w.line("privacy: {epsilon: 1, delta: %s, trust: shuffle}\n", deltaOf(users))
 	if w.options.Users == 0 {
 		w.comment("", "As many as the sample has rows: write how many people will take part, each with one event.")

@@ -5,8 +5,8 @@ import "bytes"
 // mostExact is 2^53: up to it a float64 holds every whole number.
 const mostExact = 1 << 53
 
-// Inexact reports whether a JSON value is a whole number, written without a fraction or an exponent, beyond 2^53.
-func Inexact(value []byte) bool {
+// inexact reports whether a JSON value is a whole number, written without a fraction or an exponent, beyond 2^53.
+func inexact(value []byte) bool {
 	digits := bytes.TrimPrefix(value, []byte("-"))
 	n := uint64(0)
 	for _, b := range digits {

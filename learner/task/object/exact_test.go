@@ -9,7 +9,7 @@ func TestInexact(t *testing.T) {
 		"1e300": false, "9007199254740993.0": false, "9007199254740993e0": false, "true": false, "null": false,
 		`"9007199254740993"`: false,
 		"[9007199254740993]": false, "007": false} {
-		if got := Inexact([]byte(value)); got != want {
+		if got := inexact([]byte(value)); got != want {
 			t.Errorf("%s: %v, want %v", value, got, want)
 		}
 	}

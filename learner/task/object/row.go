@@ -126,7 +126,7 @@ func (f *Reader) member(i int, value []byte) error {
 		f.values[i] = ""
 		return nil
 	}
-	if f.exact && Inexact(value) {
+	if f.exact && inexact(value) {
 		return f.fail(name, "a whole number beyond 2^53")
 	}
 	var ok bool

@@ -31,7 +31,7 @@ func (v *values) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	for one := range bytes.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("[], \t\r\n", r) }) {
-		if Inexact(one) {
+		if inexact(one) {
 			return errInexact
 		}
 	}
@@ -56,7 +56,7 @@ func Vector(text []byte) (task.Row, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return task.Row{}, errors.New("something follows the object")
 	}
-	if Inexact(v.Label) {
+	if inexact(v.Label) {
 		return task.Row{}, errInexact
 	}
 	row := task.Row{Line: 1, Index: v.Index, Value: v.Value, Label: strings.TrimSpace(string(v.Label))}

@@ -1,6 +1,6 @@
 // Package source reads the events of a task from files and streams: LIBSVM, CSV, JSON lines, IDX and Parquet, one event
-// at a time in bounded memory. The files of a pattern are one stream, in lexical order. All but Parquet may be gzip or
-// zstd, which is told by how the data begin.
+// at a time in bounded memory. The files of a pattern are one stream, in lexical order. All but Parquet may be compressed
+// with gzip or zstd, which is recognised by the first bytes.
 //
 // Promises. A row is known by its file and its position there, which are the same on every reading and whatever files
 // are added to a pattern, so that a publisher can resume. A malformed row is a *task.RowError and reading goes on; any

@@ -4,24 +4,24 @@ import (
 	"math/rand/v2"
 )
 
-// A Boosting is a way to train boosted trees.
-type Boosting struct {
+// A boosting is a way to train boosted trees.
+type boosting struct {
 	Leaves int
 	Trees  int // of each output
 	Rate   float64
 }
 
-// Trees are boosted trees: of a row the scores are Base and the leaf values of all trees. Steps[i][k] is the i-th tree
+// trees are boosted trees: of a row the scores are Base and the leaf values of all trees. Steps[i][k] is the i-th tree
 // of output k.
-type Trees struct {
+type trees struct {
 	Base  []float64
 	Steps [][]*Tree
 }
 
 // boost trains on some rows and calls after, with the scores of all rows, after each step.
-func boost(t *Table, l *Labels, rows []int32, how Boosting, leaf int, after func(step int, scores []float64)) *Trees {
+func boost(t *Table, l *Labels, rows []int32, how boosting, leaf int, after func(step int, scores []float64)) *trees {
 	k := l.Outputs
-	out := &Trees{Base: l.base(rows)}
+	out := &trees{Base: l.base(rows)}
 	scores := make([]float64, t.rows*k)
 	for i := range scores {
 		scores[i] = out.Base[i%k]

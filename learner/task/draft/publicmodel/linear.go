@@ -29,14 +29,14 @@ func NewDesign(rows [][]float64, columns []int, factor []float64) *Design {
 	return d
 }
 
-// A Linear is a linear model: the score of output k is Bias[k] and the sum of Weights[k][j] times coordinate j.
-type Linear struct {
+// A linear is a linear model: the score of output k is Bias[k] and the sum of Weights[k][j] times coordinate j.
+type linear struct {
 	Weights [][]float64
 	Bias    []float64
 }
 
 // scores writes the scores of a row.
-func (m *Linear) scores(dst []float64, d *Design, row int) {
+func (m *linear) scores(dst []float64, d *Design, row int) {
 	copy(dst, m.Bias)
 	for at := d.Start[row]; at < d.Start[row+1]; at++ {
 		j, v := d.Index[at], d.Value[at]
@@ -48,14 +48,14 @@ func (m *Linear) scores(dst []float64, d *Design, row int) {
 
 // fitLinear minimizes the sum of the losses of some rows and ridge/2 times the squared norm of the weights. Numbers
 // are fitted as they are: the caller scales them.
-func fitLinear(d *Design, l *Labels, rows []int32, ridge float64) *Linear {
+func fitLinear(d *Design, l *Labels, rows []int32, ridge float64) *linear {
 	k, width := l.Outputs, d.Width+1 // the bias is the last weight
 	x := make([]float64, k*width)
 	for j, b := range l.base(rows) {
 		x[j*width+d.Width] = b
 	}
-	view := func(x []float64) *Linear {
-		m := &Linear{Bias: make([]float64, k)}
+	view := func(x []float64) *linear {
+		m := &linear{Bias: make([]float64, k)}
 		for j := range k {
 			m.Weights = append(m.Weights, x[j*width:][:d.Width])
 			m.Bias[j] = x[j*width+d.Width]

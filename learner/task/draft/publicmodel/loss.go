@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// A Kind distinguishes numbers from classes, and so selects the loss that a model of them minimizes.
-type Kind int
+// A kind distinguishes numbers from classes, and so selects the loss that a model of them minimizes.
+type kind int
 
 // The kinds.
 const (
-	Numbers Kind = iota // squared loss; the label as it is
+	Numbers kind = iota // squared loss; the label as it is
 	Two                 // logistic loss; 0 or 1
 	Many                // softmax loss; 0, 1, ..., Outputs-1
 )
 
 // Labels holds the labels of all rows.
 type Labels struct {
-	Kind    Kind
+	Kind    kind
 	Y       []float64
 	Outputs int // scores of a row: classes of Many, else 1
 }

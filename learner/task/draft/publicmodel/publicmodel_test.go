@@ -11,7 +11,7 @@ import (
 )
 
 // sample draws rows of three numbers and an indicator whose label depends on a product of signs.
-func sample(kind Kind, n int) (columns [][]float64, l *Labels) {
+func sample(kind kind, n int) (columns [][]float64, l *Labels) {
 	r := rand.New(rand.NewPCG(11, uint64(n)))
 	columns = make([][]float64, 4)
 	l = &Labels{Kind: kind, Outputs: 1}
@@ -48,7 +48,7 @@ func design(columns [][]float64) *Design {
 
 // TestTreeSplitsWhereTheLossFallsMost: the first question is the best of all, found by trying every one.
 func TestTreeSplitsWhereTheLossFallsMost(t *testing.T) {
-	for _, kind := range []Kind{Numbers, Two} {
+	for _, kind := range []kind{Numbers, Two} {
 		columns, l := sample(kind, 100)
 		table := NewTable(columns)
 		g, h := make([]float64, 100), make([]float64, 100)
@@ -88,7 +88,7 @@ func TestLeavesHoldRows(t *testing.T) {
 	columns, l := sample(Two, 600)
 	table := NewTable(columns)
 	var trees []*Tree
-	for _, step := range boost(table, l, allRows(600), Boosting{8, 20, 0.1}, 17, nil).Steps {
+	for _, step := range boost(table, l, allRows(600), boosting{8, 20, 0.1}, 17, nil).Steps {
 		trees = append(trees, step...)
 	}
 	boosted := len(trees)
@@ -149,7 +149,7 @@ func TestFitLinearIsTheRidge(t *testing.T) {
 			t.Errorf("weight %d: %v, exactly %v", j, got, exact.AtVec(j))
 		}
 	}
-	for _, kind := range []Kind{Two, Many} {
+	for _, kind := range []kind{Two, Many} {
 		columns, l := sample(kind, 200)
 		d := design(columns)
 		m := fitLinear(d, l, allRows(200), ridge)
@@ -184,7 +184,7 @@ func TestFitLinearIsTheRidge(t *testing.T) {
 // TestTrainBeatsTheBaseAndRepeats: out of fold the blend is better than the best constant, and than the linear model
 // where labels depend on a product; one processor makes the same as many.
 func TestTrainBeatsTheBaseAndRepeats(t *testing.T) {
-	for _, kind := range []Kind{Numbers, Two, Many} {
+	for _, kind := range []kind{Numbers, Two, Many} {
 		columns, l := sample(kind, 800)
 		train := func() *Blend {
 			return Train(NewTable(columns), l, Candidates(3200), []Ridge{{design(columns), 30}, {design(columns), 3}}, 15)
