@@ -65,7 +65,7 @@ func TestAuditOfReSQue(t *testing.T) {
 	const n = 16
 	p := Public{Method: ReSQue, N: n, Dim: 1, Lipschitz: 1, Radius: 1, Epsilon: 3, Delta: 1e-6, Convex: true}
 	m := newMoments(.02, 1, true)
-	s := pvSearch{p: p, a: accounting.NewAccountant(), most: 1e6}
+	s := pvSearch{p: p, a: accounting.NewAccountant(), last: new(int), most: 1e6}
 	v, ok := s.shape(m, []float64{math.Log(.01), math.Log(2), math.Log(8), math.Log(.98 * n), 0})
 	if !ok {
 		t.Fatal("no such plan")
@@ -128,7 +128,7 @@ func TestCallNoiseIsAsCharged(t *testing.T) {
 	const n, runs = 16, 4000
 	p := Public{Method: ReSQue, N: n, Dim: 1, Lipschitz: 1, Radius: 1, Epsilon: 8, Delta: 1e-6, Convex: true}
 	m := newMoments(.02, 1, true)
-	s := pvSearch{p: p, a: accounting.NewAccountant(), most: 1e6}
+	s := pvSearch{p: p, a: accounting.NewAccountant(), last: new(int), most: 1e6}
 	v, ok := s.shape(m, []float64{math.Log(.01), math.Log(2), math.Log(8), math.Log(8), 0})
 	if !ok {
 		t.Fatal("no such plan")
@@ -217,7 +217,7 @@ func TestSamplesAreAsCharged(t *testing.T) {
 	check("noisy SGD", sgd.Queries)
 	p := public(ReSQue, n, 1)
 	m := newMoments(.02, 1, true)
-	s := pvSearch{p: p, a: accounting.NewAccountant(), most: 1e6}
+	s := pvSearch{p: p, a: accounting.NewAccountant(), last: new(int), most: 1e6}
 	v, ok := s.shape(m, []float64{math.Log(.01), math.Log(50), math.Log(8), math.Log(7), 0})
 	if !ok {
 		t.Fatal("no such plan")

@@ -121,7 +121,7 @@ func localizationCost(plans []blockPlan, lengths []int) float64 {
 
 // planBlock searches from a point, that of the block before, or nil.
 func planBlock(p Public, a *accounting.Accountant, from []float64) (blockPlan, []float64, error) {
-	s := pvSearch{p: p, a: a, most: p.passes() * float64(p.N), ridge: 1}
+	s := pvSearch{p: p, a: a, last: new(int), most: p.passes() * float64(p.N), ridge: 1}
 	n, d := float64(p.N), float64(p.Dim)
 	if from == nil {
 		from = []float64{math.Log(0.05 / math.Sqrt(n*d)), 0, math.Ln2 * math.Floor(math.Log2(min(1024, n/8))),

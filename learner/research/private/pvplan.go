@@ -17,7 +17,11 @@ type pvSearch struct {
 	most float64 // gradients in all
 	// ridge is the ridge of the objective, in a ball of radius L/ridge; 0: none.
 	ridge float64
+	last  *int // that charge found: the next is often near
 }
+
+// muCells is the number of steps from the smallest mu to the largest.
+const muCells = 1 << 13
 
 // shape returns the plan at x = logarithms of r, rounds, slots, expected records in a gradient, and of the
 // ratio of a gradient's mu to a call's; or false. Its noise is left to charge.
@@ -36,23 +40,19 @@ func (s pvSearch) shape(m *moments, x []float64) (pv, bool) {
 	return v, v.queries(s.p.N) <= s.most*(1+1e-9)
 }
 
-// charge gives the shape the largest mu that the ledger has room for, and the step length that goes with it.
+// charge gives the shape the largest mu that the ledger has room for, on a grid of 8192 from 1e-5 to 20, and the step
+// length that goes with it.
 func (s pvSearch) charge(v *pv, ratio float64) {
 	budget := s.p.target()
 	rounds, q, qg := float64(v.rounds), v.rate.Float(), v.gradRate.Float()
 	lo, hi := math.Log(1e-5), math.Log(20.0)
-	for hi-lo > 2e-3 {
-		mid := (lo + hi) / 2
-		mu := math.Exp(mid)
-		c := accounting.NewRenyi().Plus(rounds, accounting.SampledGaussian(q, mu)).Plus(rounds, accounting.SampledGaussian(qg,
-			mu*ratio))
-		if c.Delta(budget.Epsilon) <= budget.Delta*(1-slackShare-driftShare) {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	v.mu = math.Exp(lo)
+	mu := func(i int) float64 { return math.Exp(lo + (hi-lo)*float64(i)/muCells) }
+	*s.last = lastOf(muCells, *s.last, func(i int) bool {
+		c := accounting.NewRenyi().Plus(rounds, accounting.SampledGaussian(q, mu(i))).Plus(rounds,
+			accounting.SampledGaussian(qg, mu(i)*ratio))
+		return c.Delta(budget.Epsilon) <= budget.Delta*(1-slackShare-driftShare)
+	})
+	v.mu = mu(*s.last)
 	v.gradMu = v.mu * ratio
 }
 
@@ -96,7 +96,7 @@ func (s pvSearch) score(m *moments, x []float64) float64 {
 
 // planPV searches. The bound is evaluated with the lattice's own noise, and the ledger with its own slack.
 func planPV(p Public, a *accounting.Accountant, baseline float64) (pv, float64, error) {
-	s := pvSearch{p: p, a: a, most: p.passes() * float64(p.N)}
+	s := pvSearch{p: p, a: a, last: new(int), most: p.passes() * float64(p.N)}
 	unit := p.Lipschitz * p.Radius
 	goal := min(max(4*baseline/unit, 1e-4), 0.5)
 	best, at, bestBound := (*moments)(nil), []float64(nil), math.Inf(1)

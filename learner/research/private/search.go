@@ -30,3 +30,24 @@ func minimize(x []float64, directions [][]float64, score func([]float64) float64
 	}
 	return best
 }
+
+// lastOf returns the largest i in [0, n) with ok(i), where ok holds up to some i and for none above it; 0 where it
+// holds for none. It looks around the guess first.
+func lastOf(n, guess int, ok func(i int) bool) int {
+	lo, hi := 0, n
+	for i, step := guess, 1; hi-lo > 1 && (lo == 0 || hi == n); step *= 4 {
+		if i = min(max(i, lo+1), hi-1); ok(i) {
+			lo, i = i, i+step
+		} else {
+			hi, i = i, i-step
+		}
+	}
+	for hi-lo > 1 {
+		if mid := (lo + hi) / 2; ok(mid) {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
