@@ -26,13 +26,6 @@ func (r *reader) take(n uint64) []byte {
 	return out
 }
 
-func (r *reader) uint8() uint8 {
-	if b := r.take(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
 func (r *reader) uint32() uint32 {
 	if b := r.take(4); b != nil {
 		return binary.BigEndian.Uint32(b)
@@ -183,15 +176,4 @@ func DecodeDiffers(b []byte) (Differs, error) {
 	r := reader{rest: b}
 	out := Differs{X: r.attempt(), Instance: r.instance()}
 	return out, r.end("differs")
-}
-
-// DecodeShare returns the share that b encodes: a release with an aggregate, or a refusal without.
-func DecodeShare(b []byte) (Share, error) {
-	r := reader{rest: b}
-	out := Share{X: r.attempt(), Requests: r.uint64(), Users: r.uint64(), Chain: r.hash(), Aggregate: r.bytes(),
-		Refusal: Refusal(r.uint8())}
-	if out.Refusal >= refusals || (out.Refusal == None) != (len(out.Aggregate) > 0) {
-		r.failed = true
-	}
-	return out, r.end("share")
 }

@@ -83,13 +83,3 @@ func (g Gone) Append(out []byte) []byte {
 
 // Append appends the differs' encoding to out.
 func (d Differs) Append(out []byte) []byte { return append(d.X.Append(out), d.Instance[:]...) }
-
-// Append appends the share's encoding to out.
-func (s Share) Append(out []byte) []byte {
-	out = s.X.Append(out)
-	out = binary.BigEndian.AppendUint64(out, s.Requests)
-	out = binary.BigEndian.AppendUint64(out, s.Users)
-	out = append(out, s.Chain[:]...)
-	out = appendBytes(out, s.Aggregate)
-	return append(out, byte(s.Refusal))
-}

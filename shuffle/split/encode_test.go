@@ -15,7 +15,6 @@ var codecs = map[string]func([]byte) ([]byte, error){
 	"finish":   func(b []byte) ([]byte, error) { v, err := DecodeFinish(b); return v.Append(nil), err },
 	"gone":     func(b []byte) ([]byte, error) { v, err := DecodeGone(b); return v.Append(nil), err },
 	"differs":  func(b []byte) ([]byte, error) { v, err := DecodeDiffers(b); return v.Append(nil), err },
-	"share":    func(b []byte) ([]byte, error) { v, err := DecodeShare(b); return v.Append(nil), err },
 	"prepared": func(b []byte) ([]byte, error) { v, err := DecodePrepared(b); return v.Append(nil), err },
 }
 
@@ -41,7 +40,6 @@ func samples() map[string][]byte {
 		"prepared": Prepared{Finish: Finish{X: x, Requests: 29, Users: 30, Chain: Hash{31}},
 			Note: Note{Cutoff: 32, Spent: [][16]byte{{33}, {34}}}, Rejects: Rejects{BadProof: 35},
 			Aggregate: []byte{36}}.Append(nil),
-		"share": Share{X: x, Requests: 25, Users: 26, Chain: Hash{27}, Aggregate: []byte{28}}.Append(nil),
 	}
 }
 
@@ -67,19 +65,9 @@ func TestMessagesComeBack(t *testing.T) {
 	}
 }
 
-// A share is a release with an aggregate or a refusal without; an outcome that does not exist is refused.
+// TestMessagesWithoutMeaning: an outcome that does not exist is refused.
 func TestMessagesWithoutMeaning(t *testing.T) {
-	x := sampleAttempt()
-	for what, b := range map[string][]byte{
-		"release without aggregate": Share{X: x}.Append(nil),
-		"refusal with aggregate":    Share{X: x, Refusal: Marked, Aggregate: []byte{1}}.Append(nil),
-		"unknown refusal":           Share{X: x, Refusal: refusals}.Append(nil),
-	} {
-		if got, err := DecodeShare(b); err == nil {
-			t.Errorf("%s: read as %v", what, got)
-		}
-	}
-	if got, err := DecodeReply(Reply{X: x, Outcomes: []Outcome{outcomes}}.Append(nil)); err == nil {
+	if got, err := DecodeReply(Reply{X: sampleAttempt(), Outcomes: []Outcome{outcomes}}.Append(nil)); err == nil {
 		t.Errorf("unknown outcome: read as %v", got)
 	}
 }

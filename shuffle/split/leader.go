@@ -22,8 +22,8 @@ type Leader struct {
 	waiting map[uint64]request // sent and not applied
 	taken   uint64             // users in jobs, pending and waiting
 	bytes   int                // of bundles in jobs, pending and waiting
-	rejects Rejects
-	over    error // why nothing more happens here
+	rejects Rejects            // by reason: the leader's own, and the helper's as it told them
+	over    error              // why nothing more happens here
 }
 
 // A request holds the bundles of one Request, with what the leader keeps of their users.
@@ -52,9 +52,6 @@ func (l *Leader) Users() uint64 { return l.acc.users }
 
 // Unanswered returns the number of users that were taken and are not decided.
 func (l *Leader) Unanswered() uint64 { return l.taken }
-
-// Rejects returns the refusals so far, by reason: the leader's own, and the helper's as it told them.
-func (l *Leader) Rejects() Rejects { return l.rejects }
 
 // Over returns why the attempt has ended here, and nil while it goes on. An attempt that is over never releases
 // anything.
@@ -271,9 +268,6 @@ func (l *Leader) CanPrepare() bool {
 
 // idle reports whether nothing is taken that is not decided, refused users of bundles included.
 func (l *Leader) idle() bool { return l.taken == 0 && len(l.pending.jobs) == 0 && len(l.waiting) == 0 }
-
-// Full reports whether the cohort is counted.
-func (l *Leader) Full() bool { return l.acc.users >= l.acc.cfg.Cohort }
 
 // Prepare ends the counting: it lays the leader's floor into the leader's share and erases the Leader. The caller fixed
 // its cutoff and erased the attempt's key before; note holds what it wants to find again beside the share. Store what

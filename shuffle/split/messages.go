@@ -260,15 +260,6 @@ func (o Outcome) String() string {
 // Rejects counts refused users by outcome; index it with one. The entry of Accepted is zero.
 type Rejects [outcomes]uint64
 
-// Total returns the number of refused users.
-func (r Rejects) Total() uint64 {
-	var n uint64
-	for _, c := range r {
-		n += c
-	}
-	return n
-}
-
 // A VerifyKey is the secret that leader and helper of one attempt share: from it and a report's id follows the point
 // at which Prio3 checks that report. The helper draws it.
 type VerifyKey [32]byte
