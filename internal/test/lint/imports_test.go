@@ -107,7 +107,7 @@ var mayImport = map[string][]string{
 	"internal/dashboard": {"internal/build", "internal/cli", "internal/model", "internal/obs", "internal/wording",
 		"learner",
 		"learner/method", "learner/practical", "learner/service", "shuffle/stage"},
-	"internal/devca":            {"deploy", "stream/natsjs"},
+	"internal/devca":            {"deploy", "internal/disk", "stream/natsjs"},
 	"internal/devicepage":       {"stream"},
 	"internal/test/permissions": {}, // tests alone
 	"internal/test/intrusion":   {}, // tests alone

@@ -99,11 +99,7 @@ func CreateKey(path string, task stream.Task) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	return key, errors.Join(err, f.Close(), disk.SyncFolder(filepath.Dir(path)))
+	return key, errors.Join(disk.Put(f, text), disk.SyncFolder(filepath.Dir(path)))
 }
 
 // LoadKey reads a key file.
