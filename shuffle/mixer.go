@@ -157,13 +157,10 @@ func (m *Mixer) Close() (Release, error) {
 	return r, nil
 }
 
-// String describes progress and shows no total, so that a mixer in a log line reveals nothing.
-func (m *Mixer) String() string {
-	return fmt.Sprintf("mixer with %d of %d users", m.users, m.cfg.Cohort)
+// Format describes progress and shows no total, so that a mixer in a log line reveals nothing.
+func (m *Mixer) Format(f fmt.State, _ rune) {
+	fmt.Fprintf(f, "mixer with %d of %d users", m.users, m.cfg.Cohort)
 }
-
-// GoString returns the same as String.
-func (m *Mixer) GoString() string { return m.String() }
 
 // Erase overwrites the totals and drops the id set. It is safe to call at any time and more than once; later reports
 // are Closed.

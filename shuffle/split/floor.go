@@ -19,11 +19,8 @@ type Entropy struct {
 	Secret [32]byte
 }
 
-// String hides the entropy.
-func (Entropy) String() string { return "entropy of a floor" }
-
-// GoString hides the entropy.
-func (Entropy) GoString() string { return "entropy of a floor" }
+// Format hides the entropy.
+func (Entropy) Format(f fmt.State, _ rune) { fmt.Fprint(f, "entropy of a floor") }
 
 // floorSeed returns the seed of the floor that a party lays at the end of an attempt, after so many requests and users.
 func floorSeed(e Entropy, role byte, f Finish) (seed [32]byte) {

@@ -145,10 +145,7 @@ func (h *Helper) end(why error) error {
 	return why
 }
 
-// String describes progress and shows no share.
-func (h *Helper) String() string {
-	return fmt.Sprintf("helper with %d users, %d requests decided", h.acc.users, h.in.done)
+// Format describes progress and shows no share.
+func (h *Helper) Format(f fmt.State, _ rune) {
+	fmt.Fprintf(f, "helper with %d users, %d requests decided", h.acc.users, h.in.done)
 }
-
-// GoString returns the same as String.
-func (h *Helper) GoString() string { return h.String() }

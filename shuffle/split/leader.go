@@ -314,10 +314,7 @@ func (r request) erase() {
 	}
 }
 
-// String describes progress and shows no share.
-func (l *Leader) String() string {
-	return fmt.Sprintf("leader with %d of %d users, %d unanswered", l.acc.users, l.acc.cfg.Cohort, l.taken)
+// Format describes progress and shows no share.
+func (l *Leader) Format(f fmt.State, _ rune) {
+	fmt.Fprintf(f, "leader with %d of %d users, %d unanswered", l.acc.users, l.acc.cfg.Cohort, l.taken)
 }
-
-// GoString returns the same as String.
-func (l *Leader) GoString() string { return l.String() }

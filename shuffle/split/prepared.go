@@ -1,6 +1,9 @@
 package split
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // A Note holds what a stage keeps beside its share for the claim, the spent lists and the batch, so that any process with
 // the folder puts the same bytes.
@@ -26,11 +29,8 @@ type Prepared struct {
 // X returns the attempt.
 func (p Prepared) X() Attempt { return p.Finish.X }
 
-// String hides the share.
-func (p Prepared) String() string { return "prepared share" }
-
-// GoString hides the share.
-func (p Prepared) GoString() string { return "prepared share" }
+// Format hides the share.
+func (p Prepared) Format(f fmt.State, _ rune) { fmt.Fprint(f, "prepared share") }
 
 // Append appends the encoding of p to out: Finish, Cutoff, Manifest, the number of Spent and Spent, the number of Rejects and
 // Rejects, Aggregate behind its length.

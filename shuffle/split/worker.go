@@ -46,11 +46,8 @@ type Job struct {
 	ran     bool
 }
 
-// String hides what the job holds of its users.
-func (j *Job) String() string { return fmt.Sprintf("job of %d users", len(j.bundle.Users)) }
-
-// GoString returns the same as String.
-func (j *Job) GoString() string { return j.String() }
+// Format hides what the job holds of its users.
+func (j *Job) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "job of %d users", len(j.bundle.Users)) }
 
 // A result is one prepared user of a job.
 type result struct {

@@ -101,11 +101,8 @@ func (k *RoundKey) Erase() {
 
 func (k *RoundKey) String() string { return fmt.Sprintf("round key of %v", k.suite) }
 
-// GoString keeps %#v from printing the private key.
-func (k *RoundKey) GoString() string { return k.String() }
-
 // LogValue keeps slog from printing the private key.
 func (k *RoundKey) LogValue() slog.Value { return slog.StringValue(k.String()) }
 
-// Format keeps every other verb from printing the private key.
+// Format keeps every verb from printing the private key.
 func (k *RoundKey) Format(f fmt.State, _ rune) { fmt.Fprint(f, k.String()) }
