@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -98,9 +99,7 @@ func (e *environment) enlist(m *stream.Message) error {
 			return fmt.Errorf("%s: %w", m.Subject, err)
 		}
 	}
-	if e.Prefetch == 0 {
-		e.Prefetch = defaultPrefetch
-	}
+	e.Prefetch = cmp.Or(e.Prefetch, defaultPrefetch)
 	if e.floors() {
 		e.Prefetch, e.Workers = min(e.Prefetch, maxPanPrefetch), 1
 	}

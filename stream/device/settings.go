@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -168,11 +169,7 @@ func (c Settings) withDefaults() (Settings, error) {
 	if c.MaxPoll < c.Poll {
 		return c, fmt.Errorf("client: MaxPoll %v: want at least Poll, %v", c.MaxPoll, c.Poll)
 	}
-	if c.MaxBlockRows == 0 {
-		c.MaxBlockRows = DefaultMaxBlockRows
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.MaxBlockRows = cmp.Or(c.MaxBlockRows, DefaultMaxBlockRows)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c, nil
 }

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -85,15 +86,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.PerAddress < 0 || c.Waiting < 0 {
 		return c, wrong("PerAddress %d, Waiting %d: want no negative bounds", c.PerAddress, c.Waiting)
 	}
-	if c.PerAddress == 0 {
-		c.PerAddress = DefaultPerAddress
-	}
-	if c.Waiting == 0 {
-		c.Waiting = DefaultWaiting
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.PerAddress = cmp.Or(c.PerAddress, DefaultPerAddress)
+	c.Waiting = cmp.Or(c.Waiting, DefaultWaiting)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c, nil
 }
 

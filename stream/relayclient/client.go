@@ -66,9 +66,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.URL = strings.TrimSuffix(c.URL, "/")
 	c.Timeout, c.Wait = cmp.Or(c.Timeout, defaultTimeout), cmp.Or(c.Wait, defaultWait)
 	c.Posts = cmp.Or(c.Posts, defaultPosts)
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c, nil
 }
 

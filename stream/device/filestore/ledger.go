@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -164,9 +165,7 @@ func (l *Ledger) catchUp() error {
 		l.failed = errors.New("it went back to an older copy while it was in use: what was spent since is forgotten in it")
 		return l.failed
 	}
-	if l.base == 0 {
-		l.base = l.log.size
-	}
+	l.base = cmp.Or(l.base, l.log.size)
 	if l.log.size == known {
 		return nil
 	}
