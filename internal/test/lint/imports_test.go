@@ -71,7 +71,7 @@ var mayImport = map[string][]string{
 	"stream/manifest": {"learner/convex", "learner/practical", "randomizer", "randomizer/accounting", "shuffle",
 		"stream", "stream/grant", "stream/seal", "stream/wire"},
 	"stream/retention":         {"stream"},
-	"internal/test/memory":     {"stream", "stream/retention"},
+	"internal/test/memory":     {"stream", "stream/device/ledger", "stream/device/participation", "stream/retention"},
 	"internal/test/granttest":  {"stream", "stream/grant"},
 	"stream/natsjs":            {"stream"},
 	"stream/natsjs/embedded":   {"stream/natsjs"},
