@@ -101,7 +101,7 @@ func (r *records) newestRound(ctx context.Context, known stream.Round, now time.
 	if !r.none {
 		var hint stream.Round
 		if hint, answered = r.hint(ctx); hint > known {
-			m, hash, ok = r.readRound(ctx, r.task.Round(hint), false)
+			m, hash, ok = r.readRound(ctx, hint)
 		}
 	}
 	if !ok {
@@ -112,7 +112,7 @@ func (r *records) newestRound(ctx context.Context, known stream.Round, now time.
 		if ok && again(stream.Round(m.Round), got.Sequence) {
 			answered, ok = false, false // there are rounds
 			for before := got.Sequence - 2; !ok && before > max(m.Round, got.Sequence-2-putAgain); before-- {
-				if found, h, there := r.readRound(ctx, r.task.Round(stream.Round(before)), false); there {
+				if found, h, there := r.readRound(ctx, stream.Round(before)); there {
 					m, hash, ok = found, h, true
 				}
 			}
@@ -132,7 +132,7 @@ func (r *records) newestRound(ctx context.Context, known stream.Round, now time.
 func (r *records) after(ctx context.Context, known stream.Round) (m *wire.Round, hash stream.Hash, ok bool) {
 	step, grows := stream.Round(1), true
 	for step > 0 {
-		next, h, found := r.readRound(ctx, r.task.Round(known+step), false)
+		next, h, found := r.readRound(ctx, known+step)
 		if found {
 			m, hash, ok = next, h, true
 			known += step
@@ -146,8 +146,8 @@ func (r *records) after(ctx context.Context, known stream.Round) (m *wire.Round,
 	return m, hash, ok
 }
 
-func (r *records) readRound(ctx context.Context, subject string, latest bool) (*wire.Round, stream.Hash, bool) {
-	got, ok := r.get(ctx, subject, latest)
+func (r *records) readRound(ctx context.Context, number stream.Round) (*wire.Round, stream.Hash, bool) {
+	got, ok := r.get(ctx, r.task.Round(number), false)
 	if !ok {
 		return nil, stream.Hash{}, false
 	}

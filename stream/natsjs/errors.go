@@ -82,7 +82,6 @@ const (
 	codeStreamMismatch            = 10060
 	codeStreamNotFound            = 10059
 	codeConsumerNotFound          = 10014
-	codeNameInUse                 = 10058
 	codeInsufficientResources     = 10023 // of the server
 	codeAccountResources          = 10002 // of the account
 	codeInsufficientStorage       = 10047

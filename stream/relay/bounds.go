@@ -68,23 +68,13 @@ func address(q *http.Request, header string) netip.Prefix {
 		values := q.Header.Values(header)
 		if n := len(values); n > 0 {
 			last := values[n-1]
-			if _, after, ok := cutLast(last, ","); ok {
-				last = after
-			}
-			if a, ok := parseAddress(strings.TrimSpace(last)); ok {
+			if a, ok := parseAddress(strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])); ok {
 				return a
 			}
 		}
 	}
 	a, _ := parseAddress(q.RemoteAddr)
 	return a
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }
 
 func parseAddress(text string) (netip.Prefix, bool) {

@@ -49,9 +49,6 @@ func NewRoundKey(suite wire.Suite) (*RoundKey, error) {
 	return k, nil
 }
 
-// Suite returns the suite of the key.
-func (k *RoundKey) Suite() wire.Suite { return k.suite }
-
 // Public returns the key for Open and for Context.Public. It outlives Erase.
 func (k *RoundKey) Public() []byte { return bytes.Clone(k.public) }
 
