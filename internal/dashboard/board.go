@@ -37,8 +37,8 @@ type Task struct {
 	Name, Loss, Algorithm, Trust string
 	// what the model that learning began with adds, in sentences; empty: there is none
 	Start      string
-	Assuming   string // what its epsilon rests on: a clause to write after it, or nothing
-	NoiseKnown bool   // it follows from a seed: the page promises nothing
+	Assuming   string // the assumption behind its epsilon: a clause to write after it, or nothing
+	NoiseKnown bool   // the noise follows from a seed: the page promises nothing
 	Parameters int    // length of the model's vector
 	Classes    int    // of the labels; 0: numbers
 	// of squared loss: what 1 of a label as the loss sees it is in the units of the data; 0: another loss

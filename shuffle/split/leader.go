@@ -47,7 +47,7 @@ func (l *Leader) Worker(open Opener) (*Worker, error) {
 	return newWorker(leader, l.acc.cfg.sharing(), l.acc.cfg.Key, open)
 }
 
-// Users returns the number of users that leader and helper have counted.
+// Users returns the number of users whom both leader and helper have counted.
 func (l *Leader) Users() uint64 { return l.acc.users }
 
 // Unanswered returns the number of users that were taken and are not decided.
@@ -270,7 +270,7 @@ func (l *Leader) CanPrepare() bool {
 func (l *Leader) idle() bool { return l.taken == 0 && len(l.pending.jobs) == 0 && len(l.waiting) == 0 }
 
 // Prepare ends the counting: it lays the leader's floor into the leader's share and erases the Leader. The caller fixed
-// its cutoff and erased the attempt's key before; note holds what it wants to find again beside the share. Store what
+// its cutoff and erased the attempt's key before; note holds what it will read again beside the share. Store what
 // Prepare returns with Ending before anything of it leaves.
 func (l *Leader) Prepare(e Entropy, note Note) (Prepared, error) {
 	if !l.CanPrepare() {

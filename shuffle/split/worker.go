@@ -58,8 +58,7 @@ type result struct {
 	message PrepMessage       // of the helper
 }
 
-// Run opens the job's bundle and prepares its users. Nothing that it finds can be seen by anybody before the job is
-// handed back.
+// Run opens the job's bundle and prepares its users. Its results show nowhere before the job is handed back.
 func (j *Job) Run(w *Worker) {
 	if !w.busy.CompareAndSwap(false, true) {
 		panic("split: a worker is used by two goroutines")

@@ -208,7 +208,7 @@ func (s *Stage) watch(ctx context.Context) {
 // forged is the prefix of the fault's name when a call returned a record that its writer did not write.
 const forged = "forged "
 
-// trouble waits a little after a call that failed, longer each time.
+// trouble logs a call that failed, and waits before the next one, longer each time.
 func (s *Stage) trouble(ctx context.Context, todo effects, what string, err error) {
 	s.failures++
 	s.troubles.failed(ctx, what, err, "failures", s.failures)

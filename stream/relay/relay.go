@@ -58,14 +58,14 @@ type Config struct {
 	Logger        *slog.Logger // default: none
 }
 
-// A ConfigError means that a Config cannot be, whatever the broker does.
+// A ConfigError means that a Config is invalid, whatever the broker does.
 type ConfigError struct{ why string }
 
 func (e *ConfigError) Error() string { return "relay: " + e.why }
 
 func wrong(format string, args ...any) error { return &ConfigError{fmt.Sprintf(format, args...)} }
 
-// Validate refuses what cannot be, whatever the broker is.
+// Validate returns a ConfigError if c is invalid.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()
 	return err

@@ -7,7 +7,7 @@ import (
 )
 
 // A device sends a request once, and again after waits that double up to a minute if it gets no reply: some 15 times in
-// window. More than mostAsked for one person come from a broken device, or from somebody who wants to load the issuer.
+// window. More than mostAsked for one person come from a broken device, or from somebody who tries to overload the issuer.
 const (
 	window    = 10 * time.Minute
 	mostAsked = 60
