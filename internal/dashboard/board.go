@@ -50,7 +50,7 @@ type Task struct {
 	// task without end.
 	Needs    func(steps uint64) uint64
 	Expected *Expected // nil: not known
-	Devices  string    // how they reach the broker; empty: that is not told
+	Devices  string    // how they reach the broker; empty: not known
 	// Guests is the number of places that a cohort keeps for people who open Invitation, the path of a page, in a browser.
 	Guests     uint64
 	Invitation string

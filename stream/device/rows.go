@@ -94,7 +94,7 @@ func (m *mapper) events(rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 			row.Fields, row.Index, row.Value = slices.Clone(row.Fields), slices.Clone(row.Index), slices.Clone(row.Value)
 			e := &event{record: participation.Record{Key: key}, person: row.Key, rows: 1}
 			e.callbacks = []func(Outcome){func(got Outcome) {
-				e.vector() // of a row that did not join, too, the summary says whether it fits
+				e.vector() // of a row that did not join, too, the summary reports whether it fits
 				invalid := uint64(0)
 				if bad != nil {
 					invalid = 1
