@@ -27,7 +27,7 @@ func floorSeed(e Entropy, role byte, f Finish) (seed [32]byte) {
 	secret := append(append([]byte{}, e.Fresh[:]...), e.Secret[:]...)
 	defer clear(secret)
 	info := append([]byte("panlearn split floor v1\x00"), role)
-	key, err := hkdf.Key(sha256.New, secret, nil, string(f.Append(info)), len(seed))
+	key, err := hkdf.Key(sha256.New, secret, nil, string(Append(info, f)), len(seed))
 	if err != nil {
 		panic(fmt.Sprintf("split: a seed of %d bytes: %v", len(seed), err)) // the length is ours
 	}
