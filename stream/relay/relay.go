@@ -120,7 +120,7 @@ func New(c Config) (*Relay, error) {
 	r := &Relay{Config: c, bodyTime: bodyTime, followers: newFollowers(c),
 		polls: newBounds(c.PerAddress, c.Waiting), posts: newBounds(c.PerAddress, maxMessages),
 		reads: newBounds(c.PerAddress, maxMessages)}
-	r.mux = r.routes()
+	r.mux = r.Access.Mux(r.table(), "relay", r.refuse)
 	return r, nil
 }
 
