@@ -57,7 +57,7 @@ var _ ledger.Ledger = (*Ledger)(nil)
 // format and one that others may read.
 func OpenLedger(dir string) (*Ledger, error) {
 	l := newLedger(dir)
-	err := makeFolder(dir)
+	err := disk.MakeFolder(dir)
 	if err == nil {
 		err = l.create()
 	}
