@@ -263,11 +263,9 @@ func (l *Leader) apply(reply Reply) ([]Decision, error) {
 // CanPrepare reports whether the attempt may end: every request has its reply, and the minimum is counted. Call it when
 // the cohort is full or the deadline has come.
 func (l *Leader) CanPrepare() bool {
-	return l.over == nil && l.idle() && l.acc.users >= l.acc.cfg.Minimum
+	decided := l.taken == 0 && len(l.pending.jobs) == 0 && len(l.waiting) == 0 // all, refused users of bundles included
+	return l.over == nil && decided && l.acc.users >= l.acc.cfg.Minimum
 }
-
-// idle reports whether nothing is taken that is not decided, refused users of bundles included.
-func (l *Leader) idle() bool { return l.taken == 0 && len(l.pending.jobs) == 0 && len(l.waiting) == 0 }
 
 // Prepare ends the counting: it lays the leader's floor into the leader's share and erases the Leader. The caller fixed
 // its cutoff and erased the attempt's key before; note holds what it will read again beside the share. Store what

@@ -56,7 +56,7 @@ func (p *seeking) handle(now time.Time, did effects, r result) (phase, error) {
 	}
 	if p.shown == nil && !p.looked {
 		p.looked = true
-		p.older.reach(r.marked)
+		p.older.reached = max(p.older.reached, r.marked)
 		return p, nil
 	}
 	p.last = 0

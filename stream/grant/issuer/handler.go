@@ -73,7 +73,7 @@ func NewHandler(c Config) (*Handler, error) {
 		return nil, errors.New("issuer: Key, List and Login: want all")
 	}
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
-	h := &Handler{Config: c, busy: make(chan struct{}, runtime.GOMAXPROCS(0)), turns: newTurns()}
+	h := &Handler{Config: c, busy: make(chan struct{}, runtime.GOMAXPROCS(0)), turns: &turns{now: time.Now}}
 	base := "/v1/tasks/" + string(c.Key.Task)
 	h.mux.HandleFunc("POST "+base+"/grant", h.grant)
 	h.mux.HandleFunc("OPTIONS "+base+"/grant", h.preflight)

@@ -23,8 +23,6 @@ type turns struct {
 	asked map[[sha256.Size]byte]int // guarded by mu: in it, by person
 }
 
-func newTurns() *turns { return &turns{now: time.Now} }
-
 // take counts one request of a person. Where it is one too many, it returns after what time the next one is taken; else
 // 0.
 func (t *turns) take(who [sha256.Size]byte) (wait time.Duration) {
