@@ -90,13 +90,12 @@ func (b *broker) rest(ctx context.Context) error {
 	if b.failures > 0 {
 		wait = min(wait, b.Lease/64<<min(b.failures, 6))
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
+	over := time.After(wait)
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-timer.C:
+		case <-over:
 			return nil
 		case <-b.kick:
 			return nil

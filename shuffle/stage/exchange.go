@@ -194,8 +194,7 @@ func (s *Stage) ask(ctx context.Context, todo effects) ([]byte, error) {
 	if due := s.lease.due; !due.IsZero() && due.Before(until) {
 		until = due
 	}
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
+	over := time.After(time.Until(until))
 	for {
 		select {
 		case <-ctx.Done():
@@ -208,7 +207,7 @@ func (s *Stage) ask(ctx context.Context, todo effects) ([]byte, error) {
 			case s.ends(todo.x, answer):
 				return answer, nil
 			}
-		case <-timer.C:
+		case <-over:
 			return nil, nil
 		}
 	}
@@ -299,12 +298,10 @@ func (s *Stage) examineShared(ctx context.Context, a *attempt) error {
 
 // waitOr waits until a time for the fetch that is under way or an answer of the helper.
 func (f *fetcher) waitOr(ctx context.Context, until time.Time, answers <-chan []byte) (answer []byte, came bool, err error) {
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return nil, false, ctx.Err()
-	case <-timer.C:
+	case <-time.After(time.Until(until)):
 		return nil, false, nil
 	case answer := <-answers:
 		return answer, true, nil

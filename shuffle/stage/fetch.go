@@ -81,12 +81,10 @@ func (f *fetcher) wait(ctx context.Context, until time.Time, wake <-chan stream.
 		return false, true, got.err
 	default:
 	}
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false, true, ctx.Err()
-	case <-timer.C:
+	case <-time.After(time.Until(until)):
 		return false, true, nil
 	case got := <-f.flight:
 		f.land(got)

@@ -116,11 +116,9 @@ func (m *mapper) events(rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 // spanEnds waits for the end of the reading span in which the last row was read, so that the number and length of the
 // rows show in nothing but that span. After the task's end nothing is sent, and spanEnds returns at once.
 func (m *mapper) spanEnds(ctx context.Context) error {
-	timer := time.NewTimer(time.Until(m.loop.core.beats.spanEnd(time.Now())))
-	defer timer.Stop()
 	select {
 	case <-m.loop.ended:
-	case <-timer.C:
+	case <-time.After(time.Until(m.loop.core.beats.spanEnd(time.Now()))):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
