@@ -18,9 +18,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// The environment holds the state that all phases share. Only enlisting writes to it, except that the phases that open
-// attempts write the fields about the last attempt, and those that put or read records the fields about the newest
-// record.
+// The environment holds the state that all phases share. Only enlisting writes to it, with two exceptions: phases that
+// open attempts write the fields about the last attempt, and phases that put or read records write the fields about the
+// newest record.
 type environment struct {
 	Config
 	lease   *lease

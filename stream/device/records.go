@@ -82,8 +82,8 @@ func (r *records) readTask(ctx context.Context) (*wire.Task, stream.Hash, bool) 
 // newestRound finds the newest round after one that is known, 0: none. The next numbers are read, in steps that
 // double. Where none is known, or the known one is gone, so that the numbers after it may be too, the stage's lease
 // says where to begin: a hint, for it is not signed. Where that leads nowhere the broker looks through all rounds,
-// which costs it the more the more there are. It shows the one that was put last. Where that one was put again, the
-// one before it is read.
+// at a cost that grows with their number, and shows the round that was put last. If that round was put again, the round
+// before it is read.
 func (r *records) newestRound(ctx context.Context, known stream.Round, now time.Time) (m *wire.Round, hash stream.Hash,
 	ok bool) {
 	if known > 0 {
@@ -262,8 +262,8 @@ func (r *records) close(got stream.Message, manifest stream.Hash) (*wire.Close, 
 }
 
 // closed returns the decision of a Close, together with the Open of its attempt: the broker may have lost the Open
-// that a device sent to, and then the attempt that closed is another. It returns false while that Open cannot be
-// read: a Close without it counts nobody.
+// that a device sent to, and then the attempt that closed is another. It returns false while the Open cannot be read:
+// a Close without its Open counts nobody.
 func (r *records) closed(ctx context.Context, c *wire.Close) (participation.Closed, bool) {
 	out := participation.Closed{Round: stream.Round(c.Round),
 		Attempt:  participation.Attempt{Number: stream.Attempt(c.Attempt)},

@@ -125,7 +125,8 @@ func (m *mapper) spanEnds(ctx context.Context) error {
 	return nil
 }
 
-// example maps a row, or returns why it is none of the task. A row that does not fit takes the work of one that does.
+// example maps a row, or returns why the row does not fit the task. A row that does not fit takes as much work as one
+// that does.
 func (m *mapper) example(row task.Row, bad *task.RowError) (x convex.Example, unfit *task.RowError) {
 	m.joined++
 	if bad == nil {

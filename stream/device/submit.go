@@ -231,10 +231,10 @@ func (c *Device) offer(ctx context.Context, key participation.Key, g *given) (*s
 	}
 }
 
-// Outcome waits until it is known what became of the event of a key: a round that took it has closed, or the task has
-// ended. It may be asked by any process that has the device's store, and before it is known by a context that has
-// ended, without waiting: with the context's error the Outcome is Fresh while the event waits for a round and Charged
-// when it is on its way. For a key that nobody submitted the error is ErrNoEvent.
+// Outcome waits until the outcome of the event of a key is known: a round that took the event has closed, or the task
+// has ended. Any process that has the device's store may call it. With a context that has ended it does not wait:
+// beside the context's error the Outcome is Fresh while the event waits for a round, and Charged when it is on its way.
+// For a key that nobody submitted the error is ErrNoEvent.
 func (c *Device) Outcome(ctx context.Context, key string) (Outcome, error) {
 	if c.desk == nil {
 		return Outcome{}, errNoSubmit
