@@ -103,7 +103,6 @@ type state struct {
 	progress  service.Progress
 	announced announced
 	last      service.Applied // of this process; Took 0 before the first
-	voids     uint64          // of this process
 	rounds    history[roundPoint]
 	since     marks // after the newest point
 	laps      pace
@@ -202,7 +201,6 @@ func (b *Board) Applied(a service.Applied) {
 	b.progress, b.last = a.Progress, a
 	b.since.Reopened += max(a.Attempt, 1) - 1
 	if a.Void {
-		b.voids++
 		b.since.Void++
 		b.void += a.Took
 	} else {

@@ -18,7 +18,6 @@ type backlog struct {
 	of       place
 	ramp     stream.Ramp // of the attempt
 	opened   time.Time
-	deadline time.Duration
 	users    uint64        // accepted
 	examined uint64        // messages
 	behind   uint64        // messages that waited behind the last one
@@ -63,7 +62,7 @@ func (b *backlog) open(target, planned float64, few, again bool, deadline time.D
 		share /= fewer
 	}
 	ramp := stream.NewRamp(share, time.Duration(target)*work, deadline)
-	*b = backlog{ramp: ramp, opened: now, deadline: deadline, work: work, before: &old, most: old.most}
+	*b = backlog{ramp: ramp, opened: now, work: work, before: &old, most: old.most}
 	return ramp
 }
 
