@@ -101,8 +101,7 @@ func (d *desk) note(unfit error) {
 		return
 	}
 	column, reason := "", unfit.Error()
-	var bad *task.RowError
-	if errors.As(unfit, &bad) {
+	if bad, ok := errors.AsType[*task.RowError](unfit); ok {
 		column, reason = bad.Column, bad.Reason
 	}
 	d.log.Warn("an event does not fit the declaration: sent as the zero vector", "column", column, "reason", reason)
@@ -286,8 +285,7 @@ func (t Ticket) Outcome(ctx context.Context) (Outcome, error) {
 	if errors.Is(err, ErrNotAccepted) {
 		err = nil // Uncounted, in no round
 	}
-	var refused *consent.RefusedError
-	if errors.As(err, &refused) && o.State == participation.Refused {
+	if _, ok := errors.AsType[*consent.RefusedError](err); ok && o.State == participation.Refused {
 		err = nil
 	}
 	return o, err

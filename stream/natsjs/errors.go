@@ -99,8 +99,7 @@ const (
 
 // Code returns the code of a JetStream error, 0 for any other error.
 func Code(err error) jetstream.ErrorCode {
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return api.ErrorCode
 	}
 	return 0
