@@ -97,7 +97,7 @@ func TestAlertsLeadToAPage(t *testing.T) {
 	}
 }
 
-// TestAlertsAreComplete: each says how bad it is, what is the matter and what to do, and has a test in alerts_test.yml.
+// TestAlertsAreComplete: each alert has a severity, a summary and advice, and a test in alerts_test.yml.
 func TestAlertsAreComplete(t *testing.T) {
 	tests, err := os.ReadFile("prometheus/alerts_test.yml")
 	if err != nil {
@@ -202,7 +202,7 @@ func promtool(t *testing.T, args ...string) {
 	}
 }
 
-// TestPromtool: the rules parse, do what alerts_test.yml says, and the configuration finds them.
+// TestPromtool: the rules parse, pass alerts_test.yml, and the configuration finds them.
 func TestPromtool(t *testing.T) {
 	promtool(t, "check", "rules", "alerts.yml")
 	promtool(t, "check", "config", "prometheus.yml")

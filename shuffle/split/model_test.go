@@ -262,7 +262,8 @@ func (x *explorer) helper(m *model) {
 	}
 }
 
-// answered notes what the helper says. It may be lost, and arrive late or twice; a Share is on its way from its mark on.
+// answered records a message of the helper. It may be lost, and arrive late or twice; a Share is on its way from its
+// mark on.
 func (x *explorer) answered(c *model, a Answer) {
 	switch {
 	case a.Gone != nil:

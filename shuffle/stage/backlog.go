@@ -52,7 +52,7 @@ func (b *backlog) open(target, planned float64, few, again bool, deadline time.D
 		work = b.seen[1].Sub(b.seen[0]) / time.Duration(b.users)
 	}
 	share := b.next(target, planned, now)
-	if few { // what came says little of so few
+	if few { // too few for an estimate from those who came
 		share = target / planned
 	}
 	switch {

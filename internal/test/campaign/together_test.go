@@ -96,7 +96,7 @@ func (a *adversary) close(r stream.Round, attempt stream.Attempt, of stream.Hash
 	time.Sleep(2 * time.Minute)
 }
 
-// A deaf writer passes all reports on and answers what a lie says.
+// A deaf writer passes all reports on, and answers as its lie requires.
 type deaf struct {
 	stream.Transport
 	lie lie
