@@ -100,7 +100,7 @@ func TestAlertsLeadToAPage(t *testing.T) {
 // alertTests are the files that test the alerts. Those of the second last hours or days, so it evaluates them less often.
 var alertTests = []string{"alerts_test.yml", "alerts_days_test.yml"}
 
-// TestAlertsAreComplete: each says how bad it is, what is the matter and what to do, and has a test.
+// TestAlertsAreComplete: each alert has a severity, a summary, advice and a test.
 func TestAlertsAreComplete(t *testing.T) {
 	var tests []byte
 	for _, name := range alertTests {
@@ -209,7 +209,7 @@ func promtool(t *testing.T, args ...string) {
 	}
 }
 
-// TestPromtool: the rules parse, fire as their tests say, and the configuration finds them.
+// TestPromtool: the rules parse, pass their tests, and the configuration finds them.
 func TestPromtool(t *testing.T) {
 	promtool(t, "check", "rules", "alerts.yml")
 	promtool(t, "check", "config", "prometheus.yml")

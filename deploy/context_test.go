@@ -102,7 +102,7 @@ func TestBuildContext(t *testing.T) {
 			t.Errorf("%s enters the build", f)
 		}
 	}
-	// And of the clone as it stands, nothing but files of these kinds.
+	// The clone itself adds files of these kinds only.
 	kinds := []string{".go", ".yaml", ".css", ".js", ".html", ".svg", ".json", ".ico", ".woff2"}
 	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		switch {

@@ -38,7 +38,7 @@ func TestDockerfile(t *testing.T) {
 	}
 }
 
-// TestStaticBuild: without cgo, as the image is built, every package has its Go files and none wants C. It compiles
+// TestStaticBuild: without cgo, as the image is built, every package has its Go files and none needs C. It compiles
 // nothing.
 func TestStaticBuild(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{.ImportPath}}{{if .CgoFiles}} cgo{{end}}",

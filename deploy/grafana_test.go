@@ -60,7 +60,7 @@ func readDashboard(t *testing.T) (d dashboard) {
 	return d
 }
 
-// TestDashboardNamesWhatExists: every panel asks for metrics and labels that a role serves.
+// TestDashboardNamesWhatExists: every panel queries metrics and labels that a role serves.
 func TestDashboardNamesWhatExists(t *testing.T) {
 	d, known := readDashboard(t), withRecordings(t, metrics(t))
 	shown := ""

@@ -20,7 +20,7 @@ import (
 type host struct {
 	t         *testing.T
 	p         *procs.Programs
-	dir       string // the folder beside which the file stands
+	dir       string // the folder that has the file
 	variables map[string]string
 	ports     map[string]string // by service and the port in its container
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/procs"
 )
 
-// built are the real commands, built once by the first test that wants them.
+// built are the real commands, built once by the first test that needs them.
 var built = sync.OnceValues(func() (*procs.Programs, error) {
 	wanted.Store(true)
 	return procs.Build()

@@ -1,6 +1,7 @@
 package shuffle
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -68,9 +69,4 @@ func (c Config) Validate() error {
 }
 
 // planned returns the number of users that the noise is planned for.
-func (c Config) planned() uint64 {
-	if c.Planned == 0 {
-		return c.Cohort
-	}
-	return c.Planned
-}
+func (c Config) planned() uint64 { return cmp.Or(c.Planned, c.Cohort) }

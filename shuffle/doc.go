@@ -34,6 +34,6 @@
 //     overwrite the buffer.
 //  3. Acknowledge after Add whatever the outcome, or a bad report comes back for ever.
 //  4. At Full, or at the deadline if CanClose, take the right to publish, and Close. Otherwise Erase.
-//  5. Publish the Release once, and the same bytes in every retry. Count its Rejects by reason; they are public.
+//  5. Publish the Release once, and the same bytes in every retry.
 //  6. If an attempt with floors dies, its users must not be counted again: their noise was looked at once already.
 package shuffle

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/panlearn/panlearn/randomizer"
 )
@@ -24,13 +25,12 @@ type ReportID [16]byte
 // Between two calls its memory holds the totals with the front floor in them, the id set, counters, and parameters; no
 // single report, floor or generator.
 type Mixer struct {
-	cfg     Config
-	adder   *randomizer.Adder
-	floor   *randomizer.Binomial // of one floor; nil if there is none
-	totals  []uint64             // nil once closed
-	ids     *idSet
-	users   uint64
-	rejects Rejects
+	cfg    Config
+	adder  *randomizer.Adder
+	floor  *randomizer.Binomial // of one floor; nil if there is none
+	totals []uint64             // nil once closed
+	ids    *idSet
+	users  uint64
 }
 
 // NewMixer validates cfg and lays the front floor.
@@ -82,8 +82,6 @@ func (m *Mixer) Add(ids []ReportID, packed []byte) Outcome {
 	if out == Accepted {
 		m.adder.Add(m.totals, packed)
 		m.users += uint64(len(ids))
-	} else {
-		m.rejects[out]++
 	}
 	return out
 }
@@ -117,14 +115,11 @@ func (m *Mixer) Has(id ReportID) bool { return m.ids != nil && m.ids.has(id) }
 // Users returns the number of users in the totals.
 func (m *Mixer) Users() uint64 { return m.users }
 
-// full reports whether the planned cohort is complete; further reports are refused.
+// Full reports whether the planned cohort is complete; further reports are refused.
 func (m *Mixer) Full() bool { return m.users >= m.cfg.Cohort }
 
 // CanClose reports whether the minimum is reached.
 func (m *Mixer) CanClose() bool { return m.totals != nil && m.users >= m.cfg.Minimum }
-
-// Rejects returns the refusals so far.
-func (m *Mixer) Rejects() Rejects { return m.rejects }
 
 // A Release is the output of the stage for one round. It leaves the stage once.
 type Release struct {
@@ -134,8 +129,6 @@ type Release struct {
 	NoiseTrials uint64
 	// Totals has one sum for each coordinate.
 	Totals []uint64
-	// Rejects counts refusals by outcome.
-	Rejects Rejects
 }
 
 // Close tops the noise up to the planned cohort's, adds the back floor, returns the release and erases the mixer. Below
@@ -159,23 +152,15 @@ func (m *Mixer) Close() (Release, error) {
 	if m.floor != nil {
 		m.addNoise(m.floor)
 	}
-	r := Release{
-		Users:       m.users,
-		NoiseTrials: noise,
-		Totals:      append([]uint64(nil), m.totals...),
-		Rejects:     m.rejects,
-	}
+	r := Release{Users: m.users, NoiseTrials: noise, Totals: slices.Clone(m.totals)}
 	m.Erase()
 	return r, nil
 }
 
-// String describes progress and shows no total, so that a mixer in a log line reveals nothing.
-func (m *Mixer) String() string {
-	return fmt.Sprintf("mixer with %d of %d users", m.users, m.cfg.Cohort)
+// Format describes progress and shows no total, so that a mixer in a log line reveals nothing.
+func (m *Mixer) Format(f fmt.State, _ rune) {
+	fmt.Fprintf(f, "mixer with %d of %d users", m.users, m.cfg.Cohort)
 }
-
-// GoString returns the same as String.
-func (m *Mixer) GoString() string { return m.String() }
 
 // Erase overwrites the totals and drops the id set. It is safe to call at any time and more than once; later reports
 // are Closed.

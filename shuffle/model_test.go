@@ -20,7 +20,6 @@ func TestMixerAgainstModel(t *testing.T) {
 			MaxBundle: uint64(rapid.IntRange(1, min(4, cohort)).Draw(rt, "bundle"))}
 		m := mustMixer(t, cfg)
 		counted := map[int]bool{}
-		var rejects Rejects
 		closed := false
 		users := rapid.SliceOfN(rapid.IntRange(0, population-1), 0, 5)
 
@@ -59,8 +58,6 @@ func TestMixerAgainstModel(t *testing.T) {
 				for _, u := range list {
 					counted[u] = true
 				}
-			} else {
-				rejects[got]++
 			}
 		}
 		rt.Repeat(map[string]func(*rapid.T){
@@ -87,15 +84,15 @@ func TestMixerAgainstModel(t *testing.T) {
 							rt.Fatalf("user %d counted %d times, want %d", u, n, want)
 						}
 					}
-					if rel.Users != uint64(len(counted)) || rel.Rejects != rejects {
-						rt.Fatalf("release of %d users, rejects %v; want %d and %v", rel.Users, rel.Rejects, len(counted), rejects)
+					if rel.Users != uint64(len(counted)) {
+						rt.Fatalf("release of %d users, want %d", rel.Users, len(counted))
 					}
 				}
 			},
 			"": func(rt *rapid.T) {
-				if m.Users() != uint64(len(counted)) || m.Full() != (len(counted) >= cohort) || m.Rejects() != rejects ||
+				if m.Users() != uint64(len(counted)) || m.Full() != (len(counted) >= cohort) ||
 					m.CanClose() != (!closed && len(counted) >= int(cfg.Minimum)) {
-					rt.Fatalf("%v with rejects %v; the model has %d users, rejects %v", m, m.Rejects(), len(counted), rejects)
+					rt.Fatalf("%v; the model has %d users", m, len(counted))
 				}
 				if m.Users() > cfg.Cohort+cfg.MaxBundle-1 {
 					rt.Fatalf("%v exceeds the cohort by a bundle", m)
@@ -126,7 +123,7 @@ func FuzzAdd(f *testing.F) {
 		case out == Accepted && (m.Users() != uint64(users) || m.ids.len() != int(users) ||
 			len(packed) != int(users)*p.ReportBytes()):
 			t.Fatalf("%v after accepting %d users in %d bytes", m, users, len(packed))
-		case out != Accepted && (m.Users() != 0 || m.ids.len() != 0 || sum != 0 || m.Rejects()[out] != 1):
+		case out != Accepted && (m.Users() != 0 || m.ids.len() != 0 || sum != 0):
 			t.Fatalf("%v after %v", m, out)
 		}
 		if sum > uint64(p.Dim)*uint64(p.MaxCount())*m.Users() {

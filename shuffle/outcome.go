@@ -31,15 +31,3 @@ func (o Outcome) String() string {
 	}
 	return outcomeNames[o]
 }
-
-// Rejects counts refused reports and bundles by outcome; index it with one. The entry of Accepted is zero.
-type Rejects [outcomes]uint64
-
-// Total returns the number of refused reports and bundles.
-func (r Rejects) Total() uint64 {
-	var n uint64
-	for _, c := range r {
-		n += c
-	}
-	return n
-}

@@ -9,7 +9,7 @@
 //
 // Where it is: subject.go names what is put where, check.go and checkplan.go are [Check], codec.go the canonical
 // encoding, readreport.go reads a report in one pass, port.go has the ports, joining.go decides when a device joins a
-// round that takes fewer than wait, trouble.go which failures are worth a warning. Package manifest checks whether a
+// round that has fewer places than devices wait, trouble.go which failures are logged as warnings. Package manifest checks whether a
 // round follows its plan.
 //
 // What every caller owes:

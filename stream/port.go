@@ -22,7 +22,7 @@ type Message struct {
 	Subject  string
 	Sequence uint64 // in its stream, from 1
 	Data     []byte
-	Time     time.Time // when the broker stored it, by its clock, of what Get and Latest return; zero: not told
+	Time     time.Time // when the broker stored it, by its clock, of what Get and Latest return; zero: not known
 }
 
 // KeptRounds is the number of rounds behind the newest one that keep their records, however old they are. The records

@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task/inspection"
 )
 
-// PrintInspection writes how data fit a task, for people.
+// PrintInspection writes, as text for people, how data fit a task.
 func PrintInspection(out io.Writer, r *inspection.Report) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	share := func(n int) string { return fmt.Sprintf("%d (%.3g %%)", n, 100*float64(n)/float64(max(1, r.Rows))) }

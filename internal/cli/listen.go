@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,9 +30,7 @@ func Listen(flag, address string) (net.Listener, error) {
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
 		return nil, Usagef("%s %q: want host:port with a port from 0 to 65535", flag, address)
 	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
+	host = cmp.Or(host, "127.0.0.1")
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	switch {
 	case taken(err):

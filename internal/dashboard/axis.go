@@ -13,7 +13,7 @@ type Tick struct {
 	Label string
 }
 
-// An axis maps values to the drawing. What lies beyond its ends is drawn at them.
+// An axis maps values to the drawing. Values beyond its ends are drawn at the ends.
 type axis struct{ from, to, start, end float64 }
 
 func (a axis) at(v float64) float64 {

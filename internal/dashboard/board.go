@@ -37,8 +37,8 @@ type Task struct {
 	Name, Loss, Algorithm, Trust string
 	// what the model that learning began with adds, in sentences; empty: there is none
 	Start      string
-	Assuming   string // what its epsilon rests on: a clause to write after it, or nothing
-	NoiseKnown bool   // it follows from a seed: the page promises nothing
+	Assuming   string // the assumption behind its epsilon: a clause to write after it, or nothing
+	NoiseKnown bool   // the noise follows from a seed: the page promises nothing
 	Parameters int    // length of the model's vector
 	Classes    int    // of the labels; 0: numbers
 	// of squared loss: what 1 of a label as the loss sees it is in the units of the data; 0: another loss
@@ -50,7 +50,7 @@ type Task struct {
 	// task without end.
 	Needs    func(steps uint64) uint64
 	Expected *Expected // nil: not known
-	Devices  string    // how they reach the broker; empty: that is not told
+	Devices  string    // how they reach the broker; empty: not known
 	// Guests is the number of places that a cohort keeps for people who open Invitation, the path of a page, in a browser.
 	Guests     uint64
 	Invitation string
@@ -103,7 +103,6 @@ type state struct {
 	progress  service.Progress
 	announced announced
 	last      service.Applied // of this process; Took 0 before the first
-	voids     uint64          // of this process
 	rounds    history[roundPoint]
 	since     marks // after the newest point
 	laps      pace
@@ -202,7 +201,6 @@ func (b *Board) Applied(a service.Applied) {
 	b.progress, b.last = a.Progress, a
 	b.since.Reopened += max(a.Attempt, 1) - 1
 	if a.Void {
-		b.voids++
 		b.since.Void++
 		b.void += a.Took
 	} else {

@@ -25,7 +25,7 @@ func (p *page) download(file, kind string, format func(model.Snapshot) ([]byte, 
 	}
 }
 
-// chart serves the points of a chart as CSV: what is kept of them, which may be merged.
+// chart serves the points of a chart as CSV. Points that the history has merged are one row.
 func (p *page) chart(w http.ResponseWriter, r *http.Request) {
 	id, ok := strings.CutSuffix(r.PathValue("name"), ".csv")
 	st, _ := p.board.look()

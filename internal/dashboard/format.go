@@ -9,7 +9,6 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/wording"
-	"github.com/panlearn/panlearn/learner/service"
 )
 
 // upper prints an upper bound, rounded up.
@@ -73,12 +72,6 @@ func counted(n uint64, of wording.Noun) string { return count(n) + " " + of.Of(n
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
-
-// noiseNorm returns the Euclidean norm that the privacy noise of the last gradient is expected to have, or a little
-// less.
-func noiseNorm(a service.Applied, parameters int) float64 {
-	return a.NoiseStd * math.Sqrt(float64(parameters))
-}
 
 // signal returns the ratio of a noisy gradient's norm to its noise's norm; false if there was no gradient. Without a
 // signal it is about 1.

@@ -31,7 +31,7 @@ type record struct {
 	Expected *Expected    `json:"expected,omitempty"`
 }
 
-// load reads the record of a task. Nothing that is wrong with it is more than an empty record.
+// load reads the record of a task. It returns an error for a file that is no such record; the caller then begins without.
 func load(path, task string) (record, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"math"
 	"time"
 
 	"github.com/panlearn/panlearn/learner/method"
@@ -62,8 +63,8 @@ func mergeRounds(older, newer roundPoint) roundPoint {
 // pointOf returns the point of a committed round; since holds the marks since the point before.
 func pointOf(a service.Applied, at time.Time, parameters int, since marks) roundPoint {
 	p := roundPoint{Round: a.Round, Users: a.Users, At: at.UTC(), Count: 1, Took: a.Took, Slowest: a.Took,
-		Gradient: a.GradientNorm,
-		Noise:    noiseNorm(a, parameters), Model: a.ModelNorm, Marks: since}
+		Gradient: a.GradientNorm, Model: a.ModelNorm, Marks: since,
+		Noise: a.NoiseStd * math.Sqrt(float64(parameters))} // the norm that is expected, or a little more
 	if t := a.Tracking; t != nil {
 		p.Surprise = &t.Surprise
 		if t.Alarm {

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -31,9 +32,7 @@ func (st *state) asked() string {
 	var out []string
 	for _, a := range st.stage.answers {
 		name := a.Name
-		if name == "" {
-			name = "the stage"
-		}
+		name = cmp.Or(name, "the stage")
 		what := "stands by"
 		switch {
 		case a.Silence != "":

@@ -22,7 +22,7 @@ type authority struct {
 	serial int64
 }
 
-// backdate is for clocks that are behind.
+// backdate is the time by which certificates begin early, for machines whose clocks are behind.
 const backdate = 5 * time.Minute
 
 func newAuthority(name string, now time.Time, lifetime time.Duration) (*authority, error) {

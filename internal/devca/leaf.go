@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+
+	"github.com/panlearn/panlearn/internal/disk"
 )
 
 // Leaf writes what a leaf node of a publisher has into leaves/NAME: a configuration for nats-server, the publisher's
@@ -24,13 +26,13 @@ func (s *Site) Leaf(name, hub string) (dir string, err error) {
 	for from, to := range map[string]string{name + ".creds": "leaf.creds", "ca.pem": "ca.pem"} {
 		data, err := os.ReadFile(s.path("users", from))
 		if err == nil {
-			err = replace(filepath.Join(dir, to), data)
+			err = disk.Durable.Replace(filepath.Join(dir, to), data)
 		}
 		if err != nil {
 			return "", err
 		}
 	}
-	return dir, replace(filepath.Join(dir, "leaf.conf"), fmt.Appendf(nil, `# Written by learner site: a NATS server near devices. It has no streams and no users: who reaches it publishes as %[2]s, so it
+	return dir, disk.Durable.Replace(filepath.Join(dir, "leaf.conf"), fmt.Appendf(nil, `# Written by learner site: a NATS server near devices. It has no streams and no users: who reaches it publishes as %[2]s, so it
 # listens on this machine alone, and processes name %[1]s/leaf.creds too, whose inbox is theirs.
 #
 #   nats-server -c %[1]s/leaf.conf

@@ -15,6 +15,8 @@ import (
 
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nkeys"
+
+	"github.com/panlearn/panlearn/internal/disk"
 )
 
 // A Site is a folder from which an organisation runs a broker in operator mode: servers know the operator's public key
@@ -298,7 +300,7 @@ func (s *Site) resign(account string) error {
 		return fmt.Errorf("account %s: %w", account, err)
 	}
 	for _, server := range s.Servers {
-		if err := replace(s.path(server, "accounts", s.Accounts[account]+".jwt"), []byte(token)); err != nil {
+		if err := disk.Durable.Replace(s.path(server, "accounts", s.Accounts[account]+".jwt"), []byte(token)); err != nil {
 			return err
 		}
 	}
@@ -352,10 +354,10 @@ func (s *Site) admit(name, account string, now time.Time) error {
 	if err := s.save(); err != nil { // before the credentials: a key that nobody recorded could not be revoked
 		return err
 	}
-	if err := replace(s.path("users", name+".creds"), creds); err != nil {
+	if err := disk.Durable.Replace(s.path("users", name+".creds"), creds); err != nil {
 		return err
 	}
-	return replace(s.path("users", name+".env"), fmt.Appendf(nil, "PANLEARN_CREDS='%s'\nPANLEARN_TLS_CA='%s'\n",
+	return disk.Durable.Replace(s.path("users", name+".env"), fmt.Appendf(nil, "PANLEARN_CREDS='%s'\nPANLEARN_TLS_CA='%s'\n",
 		s.path("users", name+".creds"), s.path("users", "ca.pem")))
 }
 
@@ -467,21 +469,5 @@ func (s *Site) save() error {
 	if err != nil {
 		return err
 	}
-	return replace(s.path("site.json"), append(text, '\n'))
-}
-
-// replace writes a file that its owner alone reads, in one step.
-func replace(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return disk.Durable.Replace(s.path("site.json"), append(text, '\n'))
 }

@@ -46,6 +46,41 @@ func (f *factory) histogram(name, help string, buckets []float64) prometheus.His
 	return h
 }
 
+// gaugeFunc makes a gauge that is read when the metrics are scraped.
+func (f *factory) gaugeFunc(name, help string, read func() float64) {
+	f.keep(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: f.labels}, read))
+}
+
+// A scraped holds gauges that are read when the metrics are scraped: each calls set for every gauge that there is then.
+type scraped struct {
+	desc *prometheus.Desc
+	each func(set func(value float64, labels ...string))
+}
+
+func (s scraped) Describe(to chan<- *prometheus.Desc) { to <- s.desc }
+
+func (s scraped) Collect(to chan<- prometheus.Metric) {
+	s.each(func(value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(s.desc, prometheus.GaugeValue, value, labels...)
+	})
+}
+
+// oneIf returns 1 for true, and 0 for false.
+func oneIf(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// unixSeconds returns a time as Prometheus has it, and 0 for the zero time.
+func unixSeconds(at time.Time) float64 {
+	if at.IsZero() {
+		return 0
+	}
+	return float64(at.UnixMilli()) / 1000
+}
+
 // register registers all metrics, or none.
 func (f *factory) register(r prometheus.Registerer) error {
 	for i, c := range f.made {

@@ -1,7 +1,6 @@
 package obs
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -26,19 +25,10 @@ func NewHelper(r prometheus.Registerer, task string, get func() helper.Status) (
 		failures = f.counterVec("panlearn_helper_failures_total",
 			"Calls of the broker or of the helper's own folder that failed and are repeated, by call.", "call")
 	)
-	status := func(name, help string, of func(helper.Status) float64) {
-		f.keep(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: f.labels},
-			func() float64 { return of(get()) }))
-	}
-	status("panlearn_helper_released_round", "Highest round whose release is marked in the helper's folder; 0: none.",
-		func(s helper.Status) float64 { return float64(s.Released) })
-	status("panlearn_helper_leader_timestamp_seconds", "Unix time of the leader's last message; 0: none came yet.",
-		func(s helper.Status) float64 {
-			if s.Leader.IsZero() {
-				return 0
-			}
-			return float64(s.Leader.UnixMilli()) / 1000
-		})
+	f.gaugeFunc("panlearn_helper_released_round", "Highest round whose release is marked in the helper's folder; 0: none.",
+		func() float64 { return float64(get().Released) })
+	f.gaugeFunc("panlearn_helper_leader_timestamp_seconds", "Unix time of the leader's last message; 0: none came yet.",
+		func() float64 { return unixSeconds(get().Leader) })
 	for _, reason := range helper.Reasons() {
 		messages.WithLabelValues(reason.String())
 	}
@@ -85,8 +75,7 @@ type HelperAnswer struct {
 
 // HelperStatus serves GET /status of a helper. ahead is as in Status.
 func HelperStatus(get func() helper.Status, ahead func() (time.Duration, bool)) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
+	return serveStatus(func() any {
 		s := get()
 		out := HelperAnswer{Task: string(s.Task), Doing: s.Phase, Round: uint64(s.Round), Attempt: uint64(s.Attempt),
 			Users: s.Users, Cohort: s.Cohort, Released: uint64(s.Released), Trouble: s.Trouble}
@@ -94,14 +83,7 @@ func HelperStatus(get func() helper.Status, ahead func() (time.Duration, bool)) 
 			at := s.Leader.UTC()
 			out.Leader = &at
 		}
-		if ahead != nil {
-			by, _ := ahead()
-			out.ClockAhead = by.Seconds()
-		}
-		w.Header().Set("Content-Type", "application/json")
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		_ = enc.Encode(out) // the client may have gone
+		out.ClockAhead = secondsAhead(ahead)
+		return out
 	})
-	return mux
 }

@@ -31,7 +31,7 @@ func NewRegistry() *prometheus.Registry {
 	return r
 }
 
-// A Check returns an error if something is not as it should be.
+// A Check returns an error if the process is not healthy, or not ready.
 type Check func() error
 
 // Endpoints serves /metrics, /healthz (the process does not need a restart) and /readyz (it does its work). more is

@@ -13,8 +13,7 @@ func NewIssuer(r prometheus.Registerer, task string, people func() int) (func(is
 	requests := f.counterVec("panlearn_issuer_requests_total",
 		"Requests for a token, by outcome: issued, again (the same message of the same person), another (a second message of a person, refused), nobody (no login), bad (no request for a token), often (a person asked too often), or failed (the list cannot be written).",
 		"outcome")
-	f.keep(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "panlearn_issuer_people",
-		Help: "People who have their token."}, func() float64 { return float64(people()) }))
+	f.gaugeFunc("panlearn_issuer_people", "People who have their token.", func() float64 { return float64(people()) })
 	for _, o := range issuer.Outcomes() {
 		requests.WithLabelValues(string(o))
 	}

@@ -154,11 +154,7 @@ func (m *Learner) Announced(round, cohort uint64) {
 
 // Trouble records whether calls to the broker fail.
 func (m *Learner) Trouble(cause string) {
-	if cause == "" {
-		m.failing.Set(0)
-	} else {
-		m.failing.Set(1)
-	}
+	m.failing.Set(oneIf(cause != ""))
 }
 
 // Applied records a committed round.
@@ -207,13 +203,6 @@ func (m *Learner) progress(p service.Progress) {
 			scores(m.accuracy, *v.Accuracy)
 		}
 	}
-}
-
-func oneIf(is bool) float64 {
-	if is {
-		return 1
-	}
-	return 0
 }
 
 func scores(to *prometheus.GaugeVec, s method.Scores) {

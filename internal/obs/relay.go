@@ -24,8 +24,8 @@ func NewRelay(r prometheus.Registerer, waiting func() int) (relay.Observer, erro
 			"Requests of which nothing was forwarded, by reason, an HTTP status: 404 is a record that is not there, 429 and 503 one request too many, or a broker that does not answer.",
 			"reason")
 	)
-	f.keep(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "panlearn_relay_waiting_requests",
-		Help: "Requests that wait for something new."}, func() float64 { return float64(waiting()) }))
+	f.gaugeFunc("panlearn_relay_waiting_requests", "Requests that wait for something new.",
+		func() float64 { return float64(waiting()) })
 	for s := stream.Unknown; s <= stream.Refused; s++ {
 		reports.WithLabelValues(s.String())
 	}

@@ -42,13 +42,7 @@ func NewStage(r prometheus.Registerer, task string) (stage.Observer, error) {
 			users.Set(float64(n))
 			cohort.Set(float64(of))
 		},
-		Lease: func(held bool) {
-			if held {
-				lease.Set(1)
-			} else {
-				lease.Set(0)
-			}
-		},
+		Lease: func(held bool) { lease.Set(oneIf(held)) },
 		Opened: func(r stream.Round, attempt stream.Attempt) {
 			attempts.Inc()
 			users.Set(0)

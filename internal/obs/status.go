@@ -131,88 +131,75 @@ func (r *Reports) byOutcome() map[string]uint64 {
 // Status serves GET /status. ahead returns by how much our clock is ahead of the broker's, where that is known;
 // nil: it is not.
 func Status(get func() stage.Status, reports *Reports, ahead func() (time.Duration, bool)) http.Handler {
+	return serveStatus(func() any {
+		s := StatusOf(get(), reports)
+		s.ClockAhead = secondsAhead(ahead)
+		return s
+	})
+}
+
+// serveStatus serves GET /status as JSON.
+func serveStatus(get func() any) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		enc := json.NewEncoder(w)
 		enc.SetIndent("", "  ")
-		s := StatusOf(get(), reports)
-		if ahead != nil {
-			by, _ := ahead()
-			s.ClockAhead = by.Seconds()
-		}
-		_ = enc.Encode(s) // the client may have gone
+		_ = enc.Encode(get()) // the client may have gone
 	})
 	return mux
 }
 
+// secondsAhead returns by how much our clock is ahead of the broker's, and 0 where ahead is nil or does not know.
+func secondsAhead(ahead func() (time.Duration, bool)) float64 {
+	if ahead == nil {
+		return 0
+	}
+	by, _ := ahead()
+	return by.Seconds()
+}
+
 // StatusMetrics registers the part of a stage's status that its Observer does not see: all of it or, on error, none.
 func StatusMetrics(r prometheus.Registerer, task string, get func() stage.Status) error {
-	labels := prometheus.Labels{"task": task}
-	gauge := func(name, help string, of func(stage.Status) float64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels},
-			func() float64 { return of(get()) })
+	f := factory{labels: prometheus.Labels{"task": task}}
+	gauge := func(name, help string, of func(stage.Status) float64) {
+		f.gaugeFunc(name, help, func() float64 { return of(get()) })
 	}
-	places := func(outcome string, of func(stage.Places) uint64) prometheus.Collector {
+	places := func(outcome string, of func(stage.Places) uint64) {
 		with := prometheus.Labels{"task": task, "outcome": outcome}
-		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "panlearn_stage_places_total", ConstLabels: with,
+		f.keep(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "panlearn_stage_places_total", ConstLabels: with,
 			Help: "Places, in users: granted, ended unused, and missing for a report that was accepted."},
-			func() float64 { return float64(of(get().Places)) })
+			func() float64 { return float64(of(get().Places)) }))
 	}
-	list := []prometheus.Collector{
-		places("granted", func(p stage.Places) uint64 { return p.Granted }),
-		places("unused", func(p stage.Places) uint64 { return p.Unused }),
-		places("missing", func(p stage.Places) uint64 { return p.Without }),
-		gauge("panlearn_stage_place_lease_seconds", "Time for which places of the open attempt are kept; 0: it has none.",
-			func(s stage.Status) float64 { return s.Places.Lease.Seconds() }),
-		gauge("panlearn_stage_places_off",
-			"1 while attempts open without places though the plan has them: requests do not come, or are a flood.",
-			func(s stage.Status) float64 {
-				if s.Places.Refused || s.Places.Flooded {
-					return 1
-				}
-				return 0
-			}),
-		gauge("panlearn_stage_cohort_minimum", "Reports below which the open round is not released; 0: no round is open.",
-			func(s stage.Status) float64 { return float64(s.Minimum) }),
-		gauge("panlearn_stage_deadline_timestamp_seconds",
-			"Unix time at which the minimum becomes enough for the open round; 0: never, or no round is open.",
-			func(s stage.Status) float64 {
-				if s.Deadline.IsZero() {
-					return 0
-				}
-				return float64(s.Deadline.UnixMilli()) / 1000
-			}),
-		gauge("panlearn_stage_helper_away_timestamp_seconds",
-			"Unix time since which the helper of trust split does not answer, nor join what this stage opened; 0: it does, or there is none.",
-			func(s stage.Status) float64 {
-				if s.HelperAway.IsZero() {
-					return 0
-				}
-				return float64(s.HelperAway.UnixMilli()) / 1000
-			}),
-		gauge("panlearn_stage_lost_rounds",
-			"Rounds that the broker is behind what this process and its marks know: it was restored, or lost records.",
-			func(s stage.Status) float64 { return float64(s.Lost) }),
-		gauge("panlearn_stage_queue_messages", "Report messages in the broker's stream; 0 on standby.",
-			func(s stage.Status) float64 { return float64(s.Queue.Messages) }),
-		gauge("panlearn_stage_queue_bytes",
-			"Bytes of the report messages in the broker's stream; 0 on standby.",
-			func(s stage.Status) float64 { return float64(s.Queue.Bytes) }),
-		gauge("panlearn_stage_queue_limit_bytes",
-			"Bytes that the stream may hold, beyond which publishes are refused; 0: not known, or no limit.",
-			func(s stage.Status) float64 { return float64(s.Queue.MaxBytes) }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "panlearn_stage_redeliveries_total", ConstLabels: labels,
-			Help: "Reports that this process was sent again, because nobody had acknowledged them within the broker's AckWait."},
-			func() float64 { return float64(get().Redelivered) }),
-	}
-	for i, c := range list {
-		if err := r.Register(c); err != nil {
-			for _, done := range list[:i] {
-				r.Unregister(done)
-			}
-			return fmt.Errorf("register metrics: %w", err)
-		}
-	}
-	return nil
+	places("granted", func(p stage.Places) uint64 { return p.Granted })
+	places("unused", func(p stage.Places) uint64 { return p.Unused })
+	places("missing", func(p stage.Places) uint64 { return p.Without })
+	gauge("panlearn_stage_place_lease_seconds", "Time for which places of the open attempt are kept; 0: it has none.",
+		func(s stage.Status) float64 { return s.Places.Lease.Seconds() })
+	gauge("panlearn_stage_places_off",
+		"1 while attempts open without places though the plan has them: requests do not come, or are a flood.",
+		func(s stage.Status) float64 { return oneIf(s.Places.Refused || s.Places.Flooded) })
+	gauge("panlearn_stage_cohort_minimum", "Reports below which the open round is not released; 0: no round is open.",
+		func(s stage.Status) float64 { return float64(s.Minimum) })
+	gauge("panlearn_stage_deadline_timestamp_seconds",
+		"Unix time at which the minimum becomes enough for the open round; 0: never, or no round is open.",
+		func(s stage.Status) float64 { return unixSeconds(s.Deadline) })
+	gauge("panlearn_stage_helper_away_timestamp_seconds",
+		"Unix time since which the helper of trust split does not answer, nor join what this stage opened; 0: it does, or there is none.",
+		func(s stage.Status) float64 { return unixSeconds(s.HelperAway) })
+	gauge("panlearn_stage_lost_rounds",
+		"Rounds that the broker is behind what this process and its marks know: it was restored, or lost records.",
+		func(s stage.Status) float64 { return float64(s.Lost) })
+	gauge("panlearn_stage_queue_messages", "Report messages in the broker's stream; 0 on standby.",
+		func(s stage.Status) float64 { return float64(s.Queue.Messages) })
+	gauge("panlearn_stage_queue_bytes",
+		"Bytes of the report messages in the broker's stream; 0 on standby.",
+		func(s stage.Status) float64 { return float64(s.Queue.Bytes) })
+	gauge("panlearn_stage_queue_limit_bytes",
+		"Bytes that the stream may hold, beyond which publishes are refused; 0: not known, or no limit.",
+		func(s stage.Status) float64 { return float64(s.Queue.MaxBytes) })
+	f.keep(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "panlearn_stage_redeliveries_total", ConstLabels: f.labels,
+		Help: "Reports that this process was sent again, because nobody had acknowledged them within the broker's AckWait."},
+		func() float64 { return float64(get().Redelivered) }))
+	return f.register(r)
 }

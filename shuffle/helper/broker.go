@@ -14,7 +14,8 @@ type broker struct {
 	wake     <-chan stream.Wake // nil: only the timer wakes
 	failures int                // in a row
 
-	// What a wake brought last, by verb, until it is looked at: it is verified as what is read is, and saves the reads.
+	// The last record that a wake brought, by verb, until it is used. It is verified like a record that was read, and
+	// saves the read.
 	brought map[string]stream.Message
 }
 
@@ -83,20 +84,19 @@ func (b *broker) insist(ctx context.Context, name string, do func(context.Contex
 	}
 }
 
-// rest waits for a wake, the interval, or less after failures. A Round or an Open that a wake carries is kept for the
-// next turn.
+// rest waits for a wake or for the poll interval, which is shorter after failures. It keeps a Round or an Open that a
+// wake carries for the next turn.
 func (b *broker) rest(ctx context.Context) error {
 	wait := b.Poll/2 + time.Duration(b.jitter.Int64N(int64(b.Poll)))
 	if b.failures > 0 {
 		wait = min(wait, b.Lease/64<<min(b.failures, 6))
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
+	over := time.After(wait)
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-timer.C:
+		case <-over:
 			return nil
 		case <-b.kick:
 			return nil
@@ -110,8 +110,8 @@ func (b *broker) rest(ctx context.Context) error {
 	}
 }
 
-// worthALook reports whether a wake can be of something that the helper acts upon: the zero wake, and records that
-// learner and leader put for it.
+// worthALook reports whether the helper may have to act upon a wake: the zero wake, or a record that learner or leader
+// put for it.
 func (b *broker) worthALook(w stream.Wake) bool {
 	a, err := stream.ParseSubject(w.Subject)
 	if err != nil {

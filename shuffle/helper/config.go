@@ -1,6 +1,7 @@
 package helper
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
@@ -93,18 +94,10 @@ func (c Config) validate() error {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Lease == 0 {
-		c.Lease = DefaultLease
-	}
-	if c.Poll == 0 {
-		c.Poll = defaultPoll
-	}
-	if c.Workers == 0 {
-		c.Workers = min(runtime.GOMAXPROCS(0), MaxWorkers)
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Lease = cmp.Or(c.Lease, DefaultLease)
+	c.Poll = cmp.Or(c.Poll, defaultPoll)
+	c.Workers = cmp.Or(c.Workers, min(runtime.GOMAXPROCS(0), MaxWorkers))
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	for c.Instance == (split.Instance{}) {
 		_, _ = rand.Read(c.Instance[:]) // never fails
 	}

@@ -106,7 +106,7 @@ func (f *follower) putShare(ctx context.Context) error {
 	return nil
 }
 
-// lookAtShown looks at the Share of a round that the leader says it has stored, above the mark.
+// lookAtShown reads the Share of a round above the mark that, as the leader claims, it has stored.
 func (f *follower) lookAtShown(ctx context.Context) error {
 	f.mu.Lock()
 	r, mark := f.shown, stream.Round(f.mark.X.Round)
@@ -127,7 +127,7 @@ func (f *follower) lookAtShare(ctx context.Context, r stream.Round) (stands bool
 	return true, f.shownBy(*m)
 }
 
-// shownBy looks at a record that should be a Share. One without the helper's own signature says nothing.
+// shownBy looks at a record that should be a Share. A record without the helper's own signature is ignored.
 func (f *follower) shownBy(m stream.Message) error {
 	s, err := splitwire.VerifyShare(m.Data, f.Identity.Public())
 	if err != nil {

@@ -55,7 +55,7 @@ func TestRounds(t *testing.T) {
 		if err := p.stop(); err != nil {
 			t.Error(err)
 		}
-		if joined != 3 || released != 18 || decided[split.Accepted] != 18 || decided.Total() != 18 {
+		if joined != 3 || released != 18 || decided != (split.Rejects{split.Accepted: 18}) {
 			t.Errorf("joined %d, released %d, decided %v", joined, released, decided)
 		}
 	})

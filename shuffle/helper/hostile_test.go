@@ -126,8 +126,8 @@ func TestHostileMessages(t *testing.T) {
 			m := &wire.Exchange{Version: stream.Version, Verb: verbs[i%len(verbs)], TaskHash: l.x.Task[:], Round: l.x.Round,
 				Attempt: l.x.Number, OpenHash: l.x.Open[:], JoinHash: l.x.Join[:]}
 			finish := split.Finish{X: l.x, Requests: 5, Users: 5}
-			m.Plain = mutated(finish.Append(nil))
-			if f, err := split.DecodeFinish(m.Plain); len(m.Plain) > 0 && (err != nil || f.X != l.x) { // a finish ends it
+			m.Plain = mutated(split.Append(nil, finish))
+			if f, err := split.Decode[split.Finish](m.Plain); len(m.Plain) > 0 && (err != nil || f.X != l.x) { // a finish ends it
 				_ = l.send(w.sign(w.leader, m))
 			}
 			m = &wire.Exchange{Version: stream.Version, Verb: wire.Verb_VERB_REQUEST, TaskHash: l.x.Task[:], Round: l.x.Round,

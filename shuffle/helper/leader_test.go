@@ -236,7 +236,7 @@ func (l *leader) read(answer []byte) any {
 
 // fills takes users until the cohort is full, in messages of one and two users, and exchanges them.
 func (l *leader) fills(ctx context.Context) error {
-	for users := 1; !l.core.Full(); users = 3 - users {
+	for users := 1; int(l.core.Users()) < l.w.params.Dim; users = 3 - users {
 		for _, o := range l.take(l.report(min(users, l.w.params.Dim-int(l.core.Users())), nil)) {
 			if o != split.Accepted {
 				l.w.t.Errorf("the leader refuses an honest user: %v", o)

@@ -72,7 +72,6 @@ type Status struct {
 	Attempt  stream.Attempt
 	Users    uint64 // that it has counted in it
 	Cohort   uint64
-	Joined   time.Time    // when the attempt was joined; zero without one
 	Released stream.Round // the highest round that is marked; 0: none
 	Leader   time.Time    // when the leader's last message came; zero: none yet
 	Trouble  string       // why the call that failed last did; empty: all that failed have worked again
@@ -88,7 +87,7 @@ func (h *Helper) Status() Status {
 	s.Trouble, s.Troubled = h.troubles.Standing()
 	if a := h.held; a != nil {
 		s.Phase = "deciding reports"
-		s.Round, s.Attempt, s.Cohort, s.Joined = stream.Round(a.x.Round), stream.Attempt(a.x.Number), a.cohort, a.joined
+		s.Round, s.Attempt, s.Cohort = stream.Round(a.x.Round), stream.Attempt(a.x.Number), a.cohort
 		s.Users = a.helper.Users()
 	}
 	if h.closing != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/panlearn/panlearn/internal/observe"
 )
 
-// ofDisk names the calls that use the folder.
+// Names of the calls that use the folder.
 const (
 	callFolder = "folder"
 	callMark   = "mark"

@@ -1,6 +1,7 @@
 package split
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -37,9 +38,7 @@ type Config struct {
 // withDefaults returns c with its zeros replaced.
 func (c Config) withDefaults() Config {
 	c.MaxBundle = max(c.MaxBundle, 1)
-	if c.MaxRequest == 0 {
-		c.MaxRequest = MaxRequestBytes
-	}
+	c.MaxRequest = cmp.Or(c.MaxRequest, MaxRequestBytes)
 	return c
 }
 

@@ -26,13 +26,6 @@ func (r *reader) take(n uint64) []byte {
 	return out
 }
 
-func (r *reader) uint8() uint8 {
-	if b := r.take(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
 func (r *reader) uint32() uint32 {
 	if b := r.take(4); b != nil {
 		return binary.BigEndian.Uint32(b)
@@ -50,11 +43,6 @@ func (r *reader) uint64() uint64 {
 func (r *reader) hash() (h Hash) {
 	copy(h[:], r.take(uint64(len(h))))
 	return h
-}
-
-func (r *reader) instance() (i Instance) {
-	copy(i[:], r.take(uint64(len(i))))
-	return i
 }
 
 // bytes returns a byte string; the empty one is nil.
@@ -76,8 +64,12 @@ func (r *reader) count(size int) int {
 	return int(n)
 }
 
-func (r *reader) attempt() Attempt {
-	return Attempt{Task: r.hash(), Round: r.uint64(), Number: r.uint64(), Open: r.hash(), Join: r.hash()}
+func (r *reader) attempt() Attempt { return fixed[Attempt](r) }
+
+// fixed reads a value of fixed length.
+func fixed[M Fixed](r *reader) (m M) {
+	m, _ = Decode[M](r.take(uint64(binary.Size(m)))) // the zero value where take failed
+	return m
 }
 
 // end returns an error if the reader failed or bytes are left.
@@ -108,13 +100,6 @@ func (r *reader) bundles() []Bundle {
 		out = append(out, b)
 	}
 	return out
-}
-
-// DecodeAttempt returns the attempt that b encodes.
-func DecodeAttempt(b []byte) (Attempt, error) {
-	r := reader{rest: b}
-	x := r.attempt()
-	return x, r.end("attempt")
 }
 
 // DecodeRequest returns the request that b encodes. Its byte strings share b's memory.
@@ -148,50 +133,4 @@ func DecodeReply(b []byte) (Reply, error) {
 	}
 	out.Chain = r.hash()
 	return out, r.end("reply")
-}
-
-// DecodePing returns the ping that b encodes.
-func DecodePing(b []byte) (Ping, error) {
-	r := reader{rest: b}
-	out := Ping{X: r.attempt(), Highest: r.uint64()}
-	return out, r.end("ping")
-}
-
-// DecodePong returns the pong that b encodes.
-func DecodePong(b []byte) (Pong, error) {
-	r := reader{rest: b}
-	out := Pong{X: r.attempt(), Instance: r.instance(), Show: r.uint64()}
-	return out, r.end("pong")
-}
-
-// DecodeFinish returns the finish that b encodes.
-func DecodeFinish(b []byte) (Finish, error) {
-	r := reader{rest: b}
-	out := Finish{X: r.attempt(), Requests: r.uint64(), Users: r.uint64(), Chain: r.hash()}
-	return out, r.end("finish")
-}
-
-// DecodeGone returns the gone that b encodes.
-func DecodeGone(b []byte) (Gone, error) {
-	r := reader{rest: b}
-	out := Gone{X: r.attempt(), Instance: r.instance(), Marked: r.uint64()}
-	return out, r.end("gone")
-}
-
-// DecodeDiffers returns the differs that b encodes.
-func DecodeDiffers(b []byte) (Differs, error) {
-	r := reader{rest: b}
-	out := Differs{X: r.attempt(), Instance: r.instance()}
-	return out, r.end("differs")
-}
-
-// DecodeShare returns the share that b encodes: a release with an aggregate, or a refusal without.
-func DecodeShare(b []byte) (Share, error) {
-	r := reader{rest: b}
-	out := Share{X: r.attempt(), Requests: r.uint64(), Users: r.uint64(), Chain: r.hash(), Aggregate: r.bytes(),
-		Refusal: Refusal(r.uint8())}
-	if out.Refusal >= refusals || (out.Refusal == None) != (len(out.Aggregate) > 0) {
-		r.failed = true
-	}
-	return out, r.end("share")
 }

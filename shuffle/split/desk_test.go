@@ -24,7 +24,7 @@ func TestOneShareARound(t *testing.T) {
 			if a.Signed == nil {
 				return
 			}
-			s, err := DecodeShare(a.Signed[:len(a.Signed)-1])
+			s, err := readSigned(a.Signed[:len(a.Signed)-1])
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -84,7 +84,7 @@ func TestOneShareARound(t *testing.T) {
 				}
 				signatures++ // a signature need not be the same twice
 				var ok bool
-				folder, ok = folder.Release(desk.closing.X, append(desk.closing.Append(nil), signatures))
+				folder, ok = folder.Release(desk.closing.X, append(signed(desk.closing), signatures))
 				if ok {
 					released++
 				}

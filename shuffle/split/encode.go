@@ -1,6 +1,11 @@
 package split
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"fmt"
+	"reflect"
+	"strings"
+)
 
 // Messages are encoded field by field, in the order of the type: numbers big-endian, hashes as they are, byte strings
 // and lists behind a uint32 of their length. One value has one encoding.
@@ -9,14 +14,30 @@ func appendBytes(out, b []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(out, uint32(len(b))), b...)
 }
 
-// Append appends the attempt's encoding to out.
-func (x Attempt) Append(out []byte) []byte {
-	out = append(out, x.Task[:]...)
-	out = binary.BigEndian.AppendUint64(out, x.Round)
-	out = binary.BigEndian.AppendUint64(out, x.Number)
-	out = append(out, x.Open[:]...)
-	return append(out, x.Join[:]...)
+// Fixed are the types of fixed length.
+type Fixed interface {
+	Attempt | Ping | Pong | Finish | Gone | Differs
 }
+
+// Append appends the encoding of m to out.
+func Append[M Fixed](out []byte, m M) []byte {
+	out, err := binary.Append(out, binary.BigEndian, m)
+	if err != nil {
+		panic(fmt.Sprintf("split: %T has no fixed length: %v", m, err))
+	}
+	return out
+}
+
+// Decode returns the value that b encodes.
+func Decode[M Fixed](b []byte) (m M, err error) {
+	if n, err := binary.Decode(b, binary.BigEndian, &m); err != nil || n != len(b) {
+		return m, fmt.Errorf("decode %s: %w", strings.ToLower(reflect.TypeFor[M]().Name()), errEncoding)
+	}
+	return m, nil
+}
+
+// Append appends the attempt's encoding to out.
+func (x Attempt) Append(out []byte) []byte { return Append(out, x) }
 
 // appendBundles appends a list of bundles: of each its users, as id, public share and prep share, and its ciphertext.
 func appendBundles(out []byte, bundles []Bundle) []byte {
@@ -54,42 +75,4 @@ func (r Reply) Append(out []byte) []byte {
 		out = append(out, m[:]...)
 	}
 	return append(out, r.Chain[:]...)
-}
-
-// Append appends the ping's encoding to out.
-func (p Ping) Append(out []byte) []byte {
-	return binary.BigEndian.AppendUint64(p.X.Append(out), p.Highest)
-}
-
-// Append appends the pong's encoding to out.
-func (p Pong) Append(out []byte) []byte {
-	out = append(p.X.Append(out), p.Instance[:]...)
-	return binary.BigEndian.AppendUint64(out, p.Show)
-}
-
-// Append appends the finish's encoding to out.
-func (f Finish) Append(out []byte) []byte {
-	out = f.X.Append(out)
-	out = binary.BigEndian.AppendUint64(out, f.Requests)
-	out = binary.BigEndian.AppendUint64(out, f.Users)
-	return append(out, f.Chain[:]...)
-}
-
-// Append appends the gone's encoding to out.
-func (g Gone) Append(out []byte) []byte {
-	out = append(g.X.Append(out), g.Instance[:]...)
-	return binary.BigEndian.AppendUint64(out, g.Marked)
-}
-
-// Append appends the differs' encoding to out.
-func (d Differs) Append(out []byte) []byte { return append(d.X.Append(out), d.Instance[:]...) }
-
-// Append appends the share's encoding to out.
-func (s Share) Append(out []byte) []byte {
-	out = s.X.Append(out)
-	out = binary.BigEndian.AppendUint64(out, s.Requests)
-	out = binary.BigEndian.AppendUint64(out, s.Users)
-	out = append(out, s.Chain[:]...)
-	out = appendBytes(out, s.Aggregate)
-	return append(out, byte(s.Refusal))
 }

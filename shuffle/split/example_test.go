@@ -75,10 +75,8 @@ func Example() {
 	ending := split.NewEnding(prepared)
 	ending.Stored(true)
 	answer := desk.Finish(ending.Finish(), entropy())
-	signed := answer.Commit.Append(nil) // and a signature
-	answer = desk.Committed(split.HelperMark{X: cfg.X, Signed: signed})
-	share, err := split.DecodeShare(answer.Signed)
-	check(err)
+	share := *answer.Commit
+	answer = desk.Committed(split.HelperMark{X: cfg.X, Signed: []byte("the share, encoded and signed")})
 	ending.Share(share, answer.Signed)
 	ending.Released(true)
 	release, err := ending.Release(cfg.Params)

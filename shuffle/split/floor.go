@@ -19,18 +19,15 @@ type Entropy struct {
 	Secret [32]byte
 }
 
-// String hides the entropy.
-func (Entropy) String() string { return "entropy of a floor" }
-
-// GoString hides the entropy.
-func (Entropy) GoString() string { return "entropy of a floor" }
+// Format hides the entropy.
+func (Entropy) Format(f fmt.State, _ rune) { fmt.Fprint(f, "entropy of a floor") }
 
 // floorSeed returns the seed of the floor that a party lays at the end of an attempt, after so many requests and users.
 func floorSeed(e Entropy, role byte, f Finish) (seed [32]byte) {
 	secret := append(append([]byte{}, e.Fresh[:]...), e.Secret[:]...)
 	defer clear(secret)
 	info := append([]byte("panlearn split floor v1\x00"), role)
-	key, err := hkdf.Key(sha256.New, secret, nil, string(f.Append(info)), len(seed))
+	key, err := hkdf.Key(sha256.New, secret, nil, string(Append(info, f)), len(seed))
 	if err != nil {
 		panic(fmt.Sprintf("split: a seed of %d bytes: %v", len(seed), err)) // the length is ours
 	}

@@ -15,12 +15,11 @@ var errManyIDs = errors.New("too many users were shown")
 // and a Desk holds it. Between two calls its memory holds an aggregate share, ids, kept replies and requests that wait
 // for earlier ones.
 type Helper struct {
-	acc     *accumulator
-	in      inbox
-	work    []*Job // of the next request in order, handed out and not decided
-	shown   uint64 // users of decided requests
-	rejects Rejects
-	over    error
+	acc   *accumulator
+	in    inbox
+	work  []*Job // of the next request in order, handed out and not decided
+	shown uint64 // users of decided requests
+	over  error
 }
 
 // NewHelper validates cfg and returns the helper of an attempt that was shown nothing.
@@ -39,9 +38,6 @@ func (h *Helper) Worker(open Opener) (*Worker, error) {
 
 // Users returns the number of users that the helper has counted.
 func (h *Helper) Users() uint64 { return h.acc.users }
-
-// Rejects returns the helper's refusals so far, by reason.
-func (h *Helper) Rejects() Rejects { return h.rejects }
 
 // Over returns why the attempt has ended here, and nil while it goes on.
 func (h *Helper) Over() error { return h.over }
@@ -104,7 +100,6 @@ func (h *Helper) Decide() (Reply, error) {
 			r := &job.results[i]
 			outcomes = append(outcomes, r.outcome)
 			if r.outcome != Accepted {
-				h.rejects[r.outcome]++
 				continue
 			}
 			messages = append(messages, r.message)
@@ -150,10 +145,7 @@ func (h *Helper) end(why error) error {
 	return why
 }
 
-// String describes progress and shows no share.
-func (h *Helper) String() string {
-	return fmt.Sprintf("helper with %d users, %d requests decided", h.acc.users, h.in.done)
+// Format describes progress and shows no share.
+func (h *Helper) Format(f fmt.State, _ rune) {
+	fmt.Fprintf(f, "helper with %d users, %d requests decided", h.acc.users, h.in.done)
 }
-
-// GoString returns the same as String.
-func (h *Helper) GoString() string { return h.String() }

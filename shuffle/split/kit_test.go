@@ -222,10 +222,10 @@ func (w *world) finish() (Release, Prepared, Share) {
 		w.t.Fatalf("finish is answered with %+v", answer)
 	}
 	share := *answer.Commit
-	answer = w.desk.Committed(HelperMark{X: share.X, Signed: share.Append(nil)})
+	answer = w.desk.Committed(HelperMark{X: share.X, Signed: signed(share)})
 	e := NewEnding(p)
 	e.Stored(true)
-	got, err := DecodeShare(answer.Signed)
+	got, err := readSigned(answer.Signed)
 	w.must(err)
 	e.Share(got, answer.Signed)
 	e.Released(true)

@@ -22,8 +22,8 @@ type Leader struct {
 	waiting map[uint64]request // sent and not applied
 	taken   uint64             // users in jobs, pending and waiting
 	bytes   int                // of bundles in jobs, pending and waiting
-	rejects Rejects
-	over    error // why nothing more happens here
+	rejects Rejects            // by reason: the leader's own, and the helper's as it told them
+	over    error              // why nothing more happens here
 }
 
 // A request holds the bundles of one Request, with what the leader keeps of their users.
@@ -47,14 +47,11 @@ func (l *Leader) Worker(open Opener) (*Worker, error) {
 	return newWorker(leader, l.acc.cfg.sharing(), l.acc.cfg.Key, open)
 }
 
-// Users returns the number of users that leader and helper have counted.
+// Users returns the number of users whom both leader and helper have counted.
 func (l *Leader) Users() uint64 { return l.acc.users }
 
 // Unanswered returns the number of users that were taken and are not decided.
 func (l *Leader) Unanswered() uint64 { return l.taken }
-
-// Rejects returns the refusals so far, by reason: the leader's own, and the helper's as it told them.
-func (l *Leader) Rejects() Rejects { return l.rejects }
 
 // Over returns why the attempt has ended here, and nil while it goes on. An attempt that is over never releases
 // anything.
@@ -266,17 +263,12 @@ func (l *Leader) apply(reply Reply) ([]Decision, error) {
 // CanPrepare reports whether the attempt may end: every request has its reply, and the minimum is counted. Call it when
 // the cohort is full or the deadline has come.
 func (l *Leader) CanPrepare() bool {
-	return l.over == nil && l.idle() && l.acc.users >= l.acc.cfg.Minimum
+	decided := l.taken == 0 && len(l.pending.jobs) == 0 && len(l.waiting) == 0 // all, refused users of bundles included
+	return l.over == nil && decided && l.acc.users >= l.acc.cfg.Minimum
 }
 
-// idle reports whether nothing is taken that is not decided, refused users of bundles included.
-func (l *Leader) idle() bool { return l.taken == 0 && len(l.pending.jobs) == 0 && len(l.waiting) == 0 }
-
-// Full reports whether the cohort is counted.
-func (l *Leader) Full() bool { return l.acc.users >= l.acc.cfg.Cohort }
-
 // Prepare ends the counting: it lays the leader's floor into the leader's share and erases the Leader. The caller fixed
-// its cutoff and erased the attempt's key before; note holds what it wants to find again beside the share. Store what
+// its cutoff and erased the attempt's key before; note holds what it will read again beside the share. Store what
 // Prepare returns with Ending before anything of it leaves.
 func (l *Leader) Prepare(e Entropy, note Note) (Prepared, error) {
 	if !l.CanPrepare() {
@@ -320,10 +312,7 @@ func (r request) erase() {
 	}
 }
 
-// String describes progress and shows no share.
-func (l *Leader) String() string {
-	return fmt.Sprintf("leader with %d of %d users, %d unanswered", l.acc.users, l.acc.cfg.Cohort, l.taken)
+// Format describes progress and shows no share.
+func (l *Leader) Format(f fmt.State, _ rune) {
+	fmt.Fprintf(f, "leader with %d of %d users, %d unanswered", l.acc.users, l.acc.cfg.Cohort, l.taken)
 }
-
-// GoString returns the same as String.
-func (l *Leader) GoString() string { return l.String() }

@@ -110,7 +110,7 @@ func TestRoom(t *testing.T) {
 		t.Error("it ends with users unanswered")
 	}
 	w.exchange()
-	if !w.leader.Full() || !w.leader.CanPrepare() || w.leader.Users() != 7 {
+	if !(w.leader.Users() >= w.cfg.Cohort) || !w.leader.CanPrepare() || w.leader.Users() != 7 {
 		t.Errorf("%v", w.leader)
 	}
 	// By bytes of output shares: the helper is away.
@@ -147,12 +147,12 @@ func TestRefusalsLeaveRoom(t *testing.T) {
 		}
 	}
 	w.send(w.message(w.counts()))
-	if !w.leader.Room() || w.leader.Full() {
+	if !w.leader.Room() || (w.leader.Users() >= w.cfg.Cohort) {
 		t.Errorf("%v", w.leader)
 	}
 	w.send(w.message(w.counts()))
-	if w.leader.Room() || !w.leader.Full() || w.leader.Rejects()[BadProof] != 3 {
-		t.Errorf("%v refused %v", w.leader, w.leader.Rejects())
+	if w.leader.Room() || !(w.leader.Users() >= w.cfg.Cohort) || w.leader.rejects[BadProof] != 3 {
+		t.Errorf("%v refused %v", w.leader, w.leader.rejects)
 	}
 }
 

@@ -38,11 +38,8 @@ type User struct {
 	Prep []byte
 }
 
-// String hides the prep share.
-func (User) String() string { return "user of a bundle" }
-
-// GoString hides the prep share.
-func (User) GoString() string { return "user of a bundle" }
+// Format hides the prep share.
+func (User) Format(f fmt.State, _ rune) { fmt.Fprint(f, "user of a bundle") }
 
 // A Bundle is one message of a device: its users, with shares that were sealed together, and the ciphertext for the
 // helper. It goes into one request whole, and is decided user by user.
@@ -51,11 +48,8 @@ type Bundle struct {
 	Sealed []byte // to the helper's key of the attempt, opened with AssociatedData(Users)
 }
 
-// String hides what is in the bundle.
-func (b Bundle) String() string { return fmt.Sprintf("bundle of %d users", len(b.Users)) }
-
-// GoString returns the same as String.
-func (b Bundle) GoString() string { return b.String() }
+// Format hides what is in the bundle.
+func (b Bundle) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "bundle of %d users", len(b.Users)) }
 
 // AssociatedData returns what each of the two ciphertexts of a bundle authenticates: the number of users, their ids,
 // and all their public shares, in order. Layout: uint32 users, big-endian, as all numbers here; the ids, 16 bytes
@@ -106,11 +100,10 @@ func (r Request) fits() bool {
 	return users <= maxUsers && size <= MaxRequestBytes
 }
 
-// String hides what is in the request.
-func (r Request) String() string { return fmt.Sprintf("request %d of %d users", r.N, r.Users()) }
-
-// GoString returns the same as String.
-func (r Request) GoString() string { return r.String() }
+// Format hides what is in the request.
+func (r Request) Format(f fmt.State, _ rune) {
+	fmt.Fprintf(f, "request %d of %d users", r.N, r.Users())
+}
 
 // Digest returns q_n, the hash of all of the request except Base.
 func (r Request) Digest() Hash {
@@ -260,15 +253,6 @@ func (o Outcome) String() string {
 // Rejects counts refused users by outcome; index it with one. The entry of Accepted is zero.
 type Rejects [outcomes]uint64
 
-// Total returns the number of refused users.
-func (r Rejects) Total() uint64 {
-	var n uint64
-	for _, c := range r {
-		n += c
-	}
-	return n
-}
-
 // A VerifyKey is the secret that leader and helper of one attempt share: from it and a report's id follows the point
 // at which Prio3 checks that report. The helper draws it.
 type VerifyKey [32]byte
@@ -280,11 +264,8 @@ func (k VerifyKey) Hash() Hash {
 	return sum(h)
 }
 
-// String hides the key.
-func (VerifyKey) String() string { return "verify key" }
-
-// GoString hides the key.
-func (VerifyKey) GoString() string { return "verify key" }
+// Format hides the key.
+func (VerifyKey) Format(f fmt.State, _ rune) { fmt.Fprint(f, "verify key") }
 
 // labelled returns a hash that has read a label of its own and no other hash here.
 func labelled(label string) hash.Hash {

@@ -243,7 +243,7 @@ func (x *explorer) helper(m *model) {
 	if m.desk.committing() {
 		x.step(m, theHelper, "helper stores its mark", func(c *model) {
 			s := c.desk.closing
-			c.mark, _ = c.mark.Release(s.X, s.Append(nil))
+			c.mark, _ = c.mark.Release(s.X, signed(s))
 		})
 		if m.mark.X == m.desk.closing.X {
 			x.step(m, theHelper, "helper knows its mark", func(c *model) { x.answered(c, c.desk.Committed(c.mark)) })
@@ -262,7 +262,8 @@ func (x *explorer) helper(m *model) {
 	}
 }
 
-// answered notes what the helper says. It may be lost, and arrive late or twice; a Share is on its way from its mark on.
+// answered records a message of the helper. It may be lost, and arrive late or twice; a Share is on its way from its
+// mark on.
 func (x *explorer) answered(c *model, a Answer) {
 	switch {
 	case a.Gone != nil:
@@ -397,14 +398,14 @@ func (x *explorer) end(m *model, i int) {
 		}
 		for s := range seen {
 			x.step(m, i, "leader hears a share", func(c *model) {
-				share, err := DecodeShare(c.mark.Signed)
+				share, err := readSigned(c.mark.Signed)
 				switch {
 				case x.lying:
 					share = Share{X: attemptOf(s), Aggregate: []byte{byte(s)}}
 				case err != nil || numberOf(share.X) != s:
 					x.broken["a share without its mark"] = true
 				}
-				c.leaders[i].ending.Share(share, share.Append(nil))
+				c.leaders[i].ending.Share(share, signed(share))
 			})
 		}
 		for marked, said := range m.past[a].gone {

@@ -36,8 +36,8 @@ func (o *outbox) send(r Request) {
 	o.open = append(o.open, sent{digest: r.Digest(), users: r.Users()})
 }
 
-// receive takes a reply and returns those that it is now the turn of, in order; each is returned once. Replies that the
-// leader does not wait for change nothing.
+// receive takes a reply and returns the replies whose turn has come, in order; each is returned once. A reply that the
+// leader does not wait for changes nothing.
 func (o *outbox) receive(r Reply) (ready []Reply, err error) {
 	if r.X != o.x || r.N <= o.base || r.N >= o.next() {
 		return nil, nil

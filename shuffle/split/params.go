@@ -85,7 +85,6 @@ type Lengths struct {
 	Leader    int // input share of the leader, in its ciphertext
 	Helper    int // input share of the helper, in its ciphertext
 	Prep      int // the leader's prep share, in a request
-	Message   int // prep message, in a reply
 	Aggregate int // aggregate share: once a round, and in memory for each unanswered report
 }
 
@@ -111,7 +110,6 @@ func lengths(vec *sumvec.SumVec) Lengths {
 		Leader:    int(p.MeasurementLength()+p.ProofLength())*elementBytes + seedBytes,
 		Helper:    2 * seedBytes,
 		Prep:      int(p.VerifierLength())*elementBytes + seedBytes,
-		Message:   seedBytes,
 		Aggregate: int(p.OutputLength()) * elementBytes,
 	}
 }

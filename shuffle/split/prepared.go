@@ -1,6 +1,9 @@
 package split
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // A Note holds what a stage keeps beside its share for the claim, the spent lists and the batch, so that any process with
 // the folder puts the same bytes.
@@ -26,16 +29,13 @@ type Prepared struct {
 // X returns the attempt.
 func (p Prepared) X() Attempt { return p.Finish.X }
 
-// String hides the share.
-func (p Prepared) String() string { return "prepared share" }
-
-// GoString hides the share.
-func (p Prepared) GoString() string { return "prepared share" }
+// Format hides the share.
+func (p Prepared) Format(f fmt.State, _ rune) { fmt.Fprint(f, "prepared share") }
 
 // Append appends the encoding of p to out: Finish, Cutoff, Manifest, the number of Spent and Spent, the number of Rejects and
 // Rejects, Aggregate behind its length.
 func (p Prepared) Append(out []byte) []byte {
-	out = p.Finish.Append(out)
+	out = Append(out, p.Finish)
 	out = binary.BigEndian.AppendUint64(out, p.Note.Cutoff)
 	out = append(out, p.Note.Manifest[:]...)
 	out = binary.BigEndian.AppendUint32(out, uint32(len(p.Note.Spent)))
@@ -53,7 +53,7 @@ func (p Prepared) Append(out []byte) []byte {
 func DecodePrepared(b []byte) (Prepared, error) {
 	r := reader{rest: b}
 	p := Prepared{
-		Finish: Finish{X: r.attempt(), Requests: r.uint64(), Users: r.uint64(), Chain: r.hash()},
+		Finish: fixed[Finish](&r),
 		Note:   Note{Cutoff: r.uint64(), Manifest: r.hash()},
 	}
 	for range r.count(len([16]byte{})) {

@@ -33,11 +33,8 @@ type Shares struct {
 	Helper []byte // for the helper's ciphertext
 }
 
-// String hides the shares.
-func (Shares) String() string { return "shares of a report" }
-
-// GoString hides the shares.
-func (Shares) GoString() string { return "shares of a report" }
+// Format hides the shares.
+func (Shares) Format(f fmt.State, _ rune) { fmt.Fprint(f, "shares of a report") }
 
 // A Sharing shards the counts of one attempt's reports. It is not for concurrent use.
 type Sharing struct {

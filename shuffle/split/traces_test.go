@@ -68,7 +68,7 @@ func (t *trace) answer(a Answer) Answer {
 	case a.Commit != nil:
 		t.say("  helper asks its folder for the mark: %d requests, %d users, chain %x", a.Commit.Requests, a.Commit.Users, short(a.Commit.Chain))
 	case a.Signed != nil:
-		s, err := DecodeShare(a.Signed)
+		s, err := readSigned(a.Signed)
 		t.must(err)
 		t.say("  helper sends its share of round %d attempt %d: %d users", s.X.Round, s.X.Number, s.Users)
 	default:
@@ -135,7 +135,7 @@ func (t *trace) finishes() Answer {
 
 // stores stores the helper's mark and passes it to the helper.
 func (t *trace) stores(s Share) Answer {
-	t.mark, _ = t.mark.Release(s.X, s.Append(nil))
+	t.mark, _ = t.mark.Release(s.X, signed(s))
 	return t.answer(t.desk.Committed(t.mark))
 }
 
@@ -146,7 +146,7 @@ func (t *trace) restart() {
 }
 
 func (t *trace) share(signed []byte, from string) {
-	s, err := DecodeShare(signed)
+	s, err := readSigned(signed)
 	t.must(err)
 	t.ending.Share(s, signed)
 	t.say("leader hears a share from the %s", from)
@@ -225,7 +225,7 @@ var traces = []struct {
 		t.full()
 		t.prepare()
 		share := *t.finishes().Commit
-		t.mark, _ = t.mark.Release(share.X, share.Append(nil))
+		t.mark, _ = t.mark.Release(share.X, signed(share))
 		t.restart()
 		a := t.finishes()
 		t.share(a.Signed, "helper")

@@ -46,11 +46,8 @@ type Job struct {
 	ran     bool
 }
 
-// String hides what the job holds of its users.
-func (j *Job) String() string { return fmt.Sprintf("job of %d users", len(j.bundle.Users)) }
-
-// GoString returns the same as String.
-func (j *Job) GoString() string { return j.String() }
+// Format hides what the job holds of its users.
+func (j *Job) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "job of %d users", len(j.bundle.Users)) }
 
 // A result is one prepared user of a job.
 type result struct {
@@ -61,8 +58,7 @@ type result struct {
 	message PrepMessage       // of the helper
 }
 
-// Run opens the job's bundle and prepares its users. Nothing that it finds can be seen by anybody before the job is
-// handed back.
+// Run opens the job's bundle and prepares its users. Its results show nowhere before the job is handed back.
 func (j *Job) Run(w *Worker) {
 	if !w.busy.CompareAndSwap(false, true) {
 		panic("split: a worker is used by two goroutines")

@@ -28,15 +28,15 @@ func Sign(id *seal.Identity, message any) ([]byte, error) {
 func plainOf(message any) (wire.Verb, split.Attempt, []byte) {
 	switch m := message.(type) {
 	case *split.Ping:
-		return wire.Verb_VERB_PING, m.X, m.Append(nil)
+		return wire.Verb_VERB_PING, m.X, split.Append(nil, *m)
 	case *split.Pong:
-		return wire.Verb_VERB_PONG, m.X, m.Append(nil)
+		return wire.Verb_VERB_PONG, m.X, split.Append(nil, *m)
 	case *split.Finish:
-		return wire.Verb_VERB_FINISH, m.X, m.Append(nil)
+		return wire.Verb_VERB_FINISH, m.X, split.Append(nil, *m)
 	case *split.Gone:
-		return wire.Verb_VERB_GONE, m.X, m.Append(nil)
+		return wire.Verb_VERB_GONE, m.X, split.Append(nil, *m)
 	case *split.Differs:
-		return wire.Verb_VERB_DIFFERS, m.X, m.Append(nil)
+		return wire.Verb_VERB_DIFFERS, m.X, split.Append(nil, *m)
 	}
 	return wire.Verb_VERB_UNSPECIFIED, split.Attempt{}, nil
 }
@@ -108,19 +108,19 @@ func decode(verb wire.Verb, plain []byte) (message any, x split.Attempt, number 
 		m, err := split.DecodeReply(plain)
 		return &m, m.X, m.N, err
 	case wire.Verb_VERB_PING:
-		m, err := split.DecodePing(plain)
+		m, err := split.Decode[split.Ping](plain)
 		return &m, m.X, 0, err
 	case wire.Verb_VERB_PONG:
-		m, err := split.DecodePong(plain)
+		m, err := split.Decode[split.Pong](plain)
 		return &m, m.X, 0, err
 	case wire.Verb_VERB_FINISH:
-		m, err := split.DecodeFinish(plain)
+		m, err := split.Decode[split.Finish](plain)
 		return &m, m.X, 0, err
 	case wire.Verb_VERB_GONE:
-		m, err := split.DecodeGone(plain)
+		m, err := split.Decode[split.Gone](plain)
 		return &m, m.X, 0, err
 	case wire.Verb_VERB_DIFFERS:
-		m, err := split.DecodeDiffers(plain)
+		m, err := split.Decode[split.Differs](plain)
 		return &m, m.X, 0, err
 	}
 	return nil, split.Attempt{}, 0, errVerb

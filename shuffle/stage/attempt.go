@@ -150,11 +150,11 @@ func (a *attempt) ripe(now time.Time) bool {
 // lives returns until when a place may bring a report, the zero time where none does.
 func (a *attempt) lives(now time.Time) time.Time { return a.places.lives(a.table, now) }
 
-// A release holds the messages that may leave the stage, in this order, and the figures for metrics.
+// A release holds the messages that leave the stage, in the order in which they are put, and the figures for metrics.
 type release struct {
 	claim, batch []byte
-	lists        [][]byte // of tokens, between both; none in a task without
-	counted      counted  // those tokens
+	lists        [][]byte // of tokens, put between claim and batch; none in a task without tokens
+	counted      counted  // the tokens of the lists
 	round        round
 	attempt      stream.Attempt
 	users        uint64

@@ -7,9 +7,9 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// A backlog estimates the number of events that wait, from the last attempts of this process: from numbers that the
-// broker sees too, and nothing that a report holds. It dies with the process; the next process begins with the number
-// in the plan.
+// A backlog estimates the number of events that wait, from the last attempts of this process. It uses only numbers that
+// the broker sees too, and no content of reports. It ends with the process; the next process begins with the number in
+// the plan.
 //
 // An event that is sent to a full round may have been released, whatever answer its device got. So it costs its user a
 // round, and most users cannot pay for a second one. Therefore no more events are invited than there are places: the
@@ -18,7 +18,6 @@ type backlog struct {
 	of       place
 	ramp     stream.Ramp // of the attempt
 	opened   time.Time
-	deadline time.Duration
 	users    uint64        // accepted
 	examined uint64        // messages
 	behind   uint64        // messages that waited behind the last one
@@ -27,14 +26,14 @@ type backlog struct {
 	seen     [2]time.Time  // when the first and the last one were examined
 	work     time.Duration // for one user, as attempts showed it
 
-	// The attempt before: reports that came for it after its last one was examined show only while this one is open.
+	// The attempt before: reports for it that came after its last examined report show only while this attempt is open.
 	before *backlog
 	// sequences between its cutoff and the first of this attempt, as many as most; its reports that were examined here
 	missed, late uint64
 	most         uint64 // messages that a broker holds of one attempt; 0: not known
 }
 
-// Before an attempt has shown how long a report takes, it is taken to be this; it is known from enough users.
+// usualWork is the time that a report is assumed to take until an attempt with at least enoughWork users has shown it.
 const (
 	usualWork  = 300 * time.Microsecond
 	enoughWork = 100
@@ -53,7 +52,7 @@ func (b *backlog) open(target, planned float64, few, again bool, deadline time.D
 		work = b.seen[1].Sub(b.seen[0]) / time.Duration(b.users)
 	}
 	share := b.next(target, planned, now)
-	if few { // what came says little of so few
+	if few { // too few for an estimate from those who came
 		share = target / planned
 	}
 	switch {
@@ -63,7 +62,7 @@ func (b *backlog) open(target, planned float64, few, again bool, deadline time.D
 		share /= fewer
 	}
 	ramp := stream.NewRamp(share, time.Duration(target)*work, deadline)
-	*b = backlog{ramp: ramp, opened: now, deadline: deadline, work: work, before: &old, most: old.most}
+	*b = backlog{ramp: ramp, opened: now, work: work, before: &old, most: old.most}
 	return ramp
 }
 

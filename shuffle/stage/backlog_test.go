@@ -81,7 +81,7 @@ func TestFewSendInVain(t *testing.T) {
 
 // An attempt without reports does not keep its share: the next begins where the wait had come to.
 func TestAnEmptyAttemptOpensTheNext(t *testing.T) {
-	b := backlog{opened: time.Unix(1, 0), ramp: stream.NewRamp(0.001, 0, time.Hour), deadline: time.Hour}
+	b := backlog{opened: time.Unix(1, 0), ramp: stream.NewRamp(0.001, 0, time.Hour)}
 	if got := b.next(1, 1, b.opened.Add(time.Hour)); got != 1 {
 		t.Errorf("after an hour: %v, want everybody", got)
 	}

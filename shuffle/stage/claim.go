@@ -11,8 +11,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// claiming puts the claim, which is the right to release. From its first put on, the claim may be on the broker
-// although no reply said so; the phase goes on until it knows, even without the lease.
+// claiming puts the claim, which is the right to release. After the first put the claim may be on the broker although
+// no reply confirmed it, so the phase goes on until it knows, even without the lease.
 type claiming struct {
 	*environment
 	release *release

@@ -32,7 +32,7 @@ func (c *clearing) handle(did effects, r result) (clear bool) {
 	return false
 }
 
-// purge only cleans up and makes room: the purged reports were of no use any more.
+// purge only makes room: the reports that it removes were of no use any more.
 func (s *Stage) purge(ctx context.Context, before uint64) error {
 	if err := s.keeper.confirm(ctx); err != nil {
 		return err

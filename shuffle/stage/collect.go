@@ -321,8 +321,8 @@ func (p *collecting) decided(now time.Time) phase {
 	return &settling{environment: p.environment, number: p.attempt.round.number + 1}
 }
 
-// passOver returns err, or nil if err is about a record that its writer did not write. Reports are taken while the
-// broker shows such a record; the next look reads it again.
+// passOver returns err, or nil if err is about a record that its writer did not write. The stage takes reports while
+// the broker shows such a record, and reads it again at the next look.
 func (p *collecting) passOver(err error) error {
 	if !errors.Is(err, seal.ErrNotWritten) {
 		return err
@@ -377,8 +377,7 @@ func (p *collecting) unopened(now time.Time, r result) phase {
 	return &seeking{environment: p.environment}
 }
 
-// starving logs once that users are missing past the deadline: nothing else would distinguish such a stage from one
-// that hangs.
+// starving logs once that users are missing past the deadline: without that line the stage would look as if it hung.
 func (p *collecting) starving(now time.Time) {
 	at, m, users := p.attempt.term.deadlineAt(), p.attempt.round.mixer, p.attempt.users()
 	if p.starved || at.IsZero() || now.Before(at) || users >= m.Minimum {

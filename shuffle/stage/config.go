@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	crand "crypto/rand"
 	"errors"
@@ -112,18 +113,10 @@ func (c Config) validate() error {
 }
 
 func (c Config) withDefaults() Config {
-	if c.LeaseTTL == 0 {
-		c.LeaseTTL = DefaultLeaseTTL
-	}
-	if c.Poll == 0 {
-		c.Poll = defaultPoll
-	}
-	if c.Workers == 0 {
-		c.Workers = min(runtime.GOMAXPROCS(0), MaxWorkers)
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.LeaseTTL = cmp.Or(c.LeaseTTL, DefaultLeaseTTL)
+	c.Poll = cmp.Or(c.Poll, defaultPoll)
+	c.Workers = cmp.Or(c.Workers, min(runtime.GOMAXPROCS(0), MaxWorkers))
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.Marks == nil {
 		c.Marks = &ownMarks{}
 	}

@@ -46,8 +46,8 @@ func (p *introducing) handle(_ time.Time, _ effects, r result) (phase, error) {
 			p.Task, []byte(key), []byte(p.Identity.Public()))
 }
 
-// enlisting waits for the Task. Now and then it puts the stage's key again: a learner that has not read it could not
-// begin, were it lost.
+// enlisting waits for the Task. Now and then it puts the stage's key again, because the broker may have lost the key
+// before the learner read it.
 type enlisting struct {
 	stateless
 	*environment

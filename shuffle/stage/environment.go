@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -17,9 +18,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// The environment holds the state that all phases share. Only enlisting writes to it, except that the phases that open
-// attempts write the fields about the last attempt, and those that put or read records the fields about the newest
-// record.
+// The environment holds the state that all phases share. Only enlisting writes to it, with two exceptions: phases that
+// open attempts write the fields about the last attempt, and phases that put or read records write the fields about the
+// newest record.
 type environment struct {
 	Config
 	lease   *lease
@@ -98,9 +99,7 @@ func (e *environment) enlist(m *stream.Message) error {
 			return fmt.Errorf("%s: %w", m.Subject, err)
 		}
 	}
-	if e.Prefetch == 0 {
-		e.Prefetch = defaultPrefetch
-	}
+	e.Prefetch = cmp.Or(e.Prefetch, defaultPrefetch)
 	if e.floors() {
 		e.Prefetch, e.Workers = min(e.Prefetch, maxPanPrefetch), 1
 	}

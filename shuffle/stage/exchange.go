@@ -12,13 +12,12 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// An exchange times the requests of one attempt: which of them are sent again and when, and when the helper is asked
-// whether it is still there.
+// An exchange decides when each request of an attempt is sent again, and when the helper is pinged.
 type exchange struct {
 	lease     time.Duration
 	sent      map[uint64]*sending // requests without a reply, by number
 	roundTrip time.Duration       // of the last request that got its reply at once; 0: none did
-	replies   time.Duration       // that the last reply took beyond a round trip
+	replies   time.Duration       // time of the last reply beyond a round trip
 	heard     time.Time           // when the helper's last verified message came
 	pinged    time.Time           // zero: not yet
 	pings     int                 // without a reply
@@ -75,8 +74,8 @@ func (x *exchange) asks(now time.Time) bool {
 	return true
 }
 
-// unanswered reports whether the helper has left three questions unanswered, or a request that was sent again three
-// times, and for that one half a lease.
+// unanswered reports whether the helper has not answered three pings, or has not answered a request that was sent again
+// three times and has been silent for half a lease.
 func (x *exchange) unanswered(now time.Time) bool {
 	for _, s := range x.sent {
 		if s.times > 2 && now.Sub(x.heard) > x.lease/2 {
@@ -179,9 +178,9 @@ func (d *dialer) hangUp() {
 	}
 }
 
-// ask sends the finish of an attempt to the helper and returns the first answer that comes until a time and ends the
-// attempt; nil where none does, or nobody listens. Other answers are ignored: otherwise one that is forged or repeated
-// would make the stage send the finish again at once, without end.
+// ask sends the finish of an attempt to the helper. It returns the first answer before todo.until that ends the
+// attempt, and nil if none comes or nobody listens. It ignores other answers: a forged or repeated one would otherwise
+// make the stage send the finish again at once, without end.
 func (s *Stage) ask(ctx context.Context, todo effects) ([]byte, error) {
 	l, err := s.dialer.dial(ctx, todo.instance)
 	if err != nil {
@@ -194,8 +193,7 @@ func (s *Stage) ask(ctx context.Context, todo effects) ([]byte, error) {
 	if due := s.lease.due; !due.IsZero() && due.Before(until) {
 		until = due
 	}
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
+	over := time.After(time.Until(until))
 	for {
 		select {
 		case <-ctx.Done():
@@ -208,7 +206,7 @@ func (s *Stage) ask(ctx context.Context, todo effects) ([]byte, error) {
 			case s.ends(todo.x, answer):
 				return answer, nil
 			}
-		case <-timer.C:
+		case <-over:
 			return nil, nil
 		}
 	}
@@ -232,7 +230,7 @@ func (e *environment) ends(x split.Attempt, answer []byte) bool {
 }
 
 // collectShared examines reports for an attempt of two operators, as collect does, and keeps up the exchange: it takes
-// what the helper answered, sends what is opened, and sends again what was not answered.
+// the helper's answers, sends opened bundles, and repeats requests without an answer.
 func (s *Stage) collectShared(ctx context.Context, todo effects) error {
 	f, a := &s.fetcher, todo.attempt
 	p := a.pair
@@ -271,8 +269,8 @@ func (s *Stage) collectShared(ctx context.Context, todo effects) error {
 	return a.sendAll(l, time.Now())
 }
 
-// examineShared opens the reports that are ready, and acknowledges them, as collect does: what opened is in a request,
-// or waits for the next one.
+// examineShared opens the reports that are ready, and acknowledges them, as collect does: opened reports are in a
+// request, or wait for the next one.
 func (s *Stage) examineShared(ctx context.Context, a *attempt) error {
 	f := &s.fetcher
 	reports := f.ready[:min(len(f.ready), chunk)]
@@ -299,12 +297,10 @@ func (s *Stage) examineShared(ctx context.Context, a *attempt) error {
 
 // waitOr waits until a time for the fetch that is under way or an answer of the helper.
 func (f *fetcher) waitOr(ctx context.Context, until time.Time, answers <-chan []byte) (answer []byte, came bool, err error) {
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return nil, false, ctx.Err()
-	case <-timer.C:
+	case <-time.After(time.Until(until)):
 		return nil, false, nil
 	case answer := <-answers:
 		return answer, true, nil

@@ -35,7 +35,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reply, err := splitwire.Seal(helper, key.Suite(), key.Public(), &split.Reply{X: x, N: 1,
+	reply, err := splitwire.Seal(helper, wire.Suite_SUITE_MLKEM768_X25519, key.Public(), &split.Reply{X: x, N: 1,
 		Outcomes: make([]split.Outcome, bundle), Messages: make([]split.PrepMessage, bundle)})
 	if err != nil {
 		t.Fatal(err)

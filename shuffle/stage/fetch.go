@@ -8,11 +8,11 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// A fetcher takes sealed reports from the work queue: at most one fetch is under way, while those that the last one
-// brought are examined. What it holds is not acknowledged, so it comes again to somebody if the process ends.
+// A fetcher takes sealed reports from the work queue. At most one fetch is under way, while the reports of the last one
+// are examined. Reports that it holds are not acknowledged, so the broker delivers them again if the process ends.
 //
-// A fetch that is under way when its attempt ends is left alone, because reports that a broker delivers to a fetch
-// that nobody waits for come again only after AckWait. The next attempt takes what it brings.
+// A fetch that is under way when its attempt ends goes on: reports that a broker delivers to a fetch that nobody waits
+// for come again only after AckWait. The next attempt takes its reports.
 type fetcher struct {
 	queue  stream.ReportReader
 	ready  []stream.Delivery // fetched, not examined
@@ -47,9 +47,9 @@ type fetched struct {
 	err     error
 }
 
-// ask begins a fetch of the reports that an attempt with room for so many users may take, beyond those that are ready.
-// Ready and requested reports together are at most prefetch. A fetch that waited for all of timeout has slack to
-// deliver the reports that it found.
+// ask begins a fetch of reports, as many as an attempt with room for room users may take beyond the ready ones. Ready
+// and requested reports together are at most prefetch. A fetch that has waited for all of timeout has slack to deliver
+// its reports.
 func (f *fetcher) ask(ctx context.Context, prefetch int, room uint64, timeout, slack time.Duration) {
 	n := min((prefetch+1)/2, int(min(room, uint64(prefetch)))-len(f.ready))
 	if f.flight != nil || n <= 0 || len(f.ready)+n > prefetch {
@@ -81,12 +81,10 @@ func (f *fetcher) wait(ctx context.Context, until time.Time, wake <-chan stream.
 		return false, true, got.err
 	default:
 	}
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false, true, ctx.Err()
-	case <-timer.C:
+	case <-time.After(time.Until(until)):
 		return false, true, nil
 	case got := <-f.flight:
 		f.land(got)

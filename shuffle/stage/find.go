@@ -39,9 +39,8 @@ func (p *seeking) next(time.Time) effects {
 	return effects{call: latest, subject: p.Task.Rounds(), needs: leased}
 }
 
-// handle looks for the newest round. That round may still be unknown to the process that returns to it, but all rounds
-// before it are decided: the learner announces a round when it has the batch before. That batch may lack its Close, so
-// work begins one round earlier.
+// handle looks for the newest round. All rounds before it are decided, because the learner announces a round only when
+// it has the batch of the round before. That batch may lack its Close, so work begins one round earlier.
 //
 // The broker shows the round that was put last. It may be an old one, put again by a learner who was away after
 // retention had removed it. So the round of the last lease is read too and, if the place of the shown round reveals
@@ -56,7 +55,7 @@ func (p *seeking) handle(now time.Time, did effects, r result) (phase, error) {
 	}
 	if p.shown == nil && !p.looked {
 		p.looked = true
-		p.older.reach(r.marked)
+		p.older.reached = max(p.older.reached, r.marked)
 		return p, nil
 	}
 	p.last = 0
@@ -227,8 +226,8 @@ func (*ended) String() string                                     { return "ende
 func (*ended) next(time.Time) effects                             { return effects{call: stop} }
 func (p *ended) handle(time.Time, effects, result) (phase, error) { return p, nil }
 
-// inspecting looks at what earlier lives left of a round: a mark, a claim, a Close, reports of dead attempts, and of
-// none. What it does not find decides nothing: Open and Claim are compare-and-set writes.
+// inspecting looks for what earlier processes left of a round: a mark, a claim, a Close, reports for dead attempts or
+// for none. A record that it does not find decides nothing: Open and Claim are compare-and-set writes.
 type inspecting struct {
 	stateless
 	*environment

@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// voidHelper: the helper released the round, or its share gives no totals, and nothing can be put together.
+// voidHelper: the helper released the round, or its share gives no totals, so the round has no result.
 const voidHelper = "helper"
 
 // ErrFolder is returned by Run and by a Folder if the folder of a leader does not know what its identity has done in a task. A
@@ -102,8 +102,8 @@ func (p *looking) handle(now time.Time, did effects, r result) (phase, error) {
 	return &inspecting{environment: p.environment, round: p.round, folder: p.again}, nil
 }
 
-// Lacking refuses a leader's folder that was lost, or put together of parts, or put back from a copy: what it does not
-// know could be released again. The error wraps ErrFolder.
+// Lacking returns the error for a leader's folder that was lost, assembled from parts, or restored from a copy: a round
+// that it does not know could be released again. The error wraps ErrFolder.
 func Lacking(why string) error {
 	return fmt.Errorf("%w: %s. Start with the folder that was made with its key. Where that is lost, end the task: a new one "+
 		"needs a new identity, which ingest keygen leader --state DIR makes", ErrFolder, why)

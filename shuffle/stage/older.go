@@ -16,9 +16,6 @@ type older struct {
 	barred  stream.Round // the round after the marks, which this process marked too; 0: none
 }
 
-// reach notes that the task was so far.
-func (o *older) reach(r stream.Round) { o.reached = max(o.reached, r) }
-
 // lost returns how many rounds the broker is behind.
 func (o *older) lost() uint64 {
 	if o.since.IsZero() {

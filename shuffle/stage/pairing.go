@@ -182,12 +182,10 @@ func (w *leadWorker) opener(a *attempt, c seal.SharedContext) split.Opener {
 
 // taken is one message on its way through the leader's workers.
 type taken struct {
-	message *stream.Message
-	of      place
-	job     *split.Job // nil: refused, for a reason
-	reason  Reason
-	ids     []shuffle.ReportID
-	tokens  []token // of its users, where reports have some and it opened
+	of     place
+	job    *split.Job // nil: refused
+	ids    []shuffle.ReportID
+	tokens []token // of its users, where reports have some and it opened
 }
 
 // lead opens messages as long as the attempt takes any, and returns how many were examined. What opened waits for the
@@ -229,7 +227,7 @@ func (a *attempt) lead(reports []stream.Delivery) (n int) {
 func (a *attempt) take(m *stream.Message) taken {
 	o := sealed{message: m}
 	mine, reason := a.opener.parse(&o)
-	t := taken{message: m, of: o.of, reason: reason}
+	t := taken{of: o.of}
 	if mine {
 		a.cutoff = max(a.cutoff, m.Sequence)
 	}
@@ -241,7 +239,7 @@ func (a *attempt) take(m *stream.Message) taken {
 	r := &o.report
 	job, outcome := a.pair.leader.Take(splitwire.UsersOf(r), seal.Leader.Sealed(r), seal.Helper.Sealed(r))
 	if job == nil {
-		o.mine, o.reason, t.reason = true, reasonOfShared(outcome), reasonOfShared(outcome)
+		o.mine, o.reason = true, reasonOfShared(outcome)
 		a.note(&o)
 		return t
 	}

@@ -173,11 +173,9 @@ func (s *Stage) sleep(ctx context.Context, until time.Time) {
 	if due := s.lease.due; !due.IsZero() && due.Before(until) {
 		until = due
 	}
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(time.Until(until)):
 	case _, ok := <-s.wake:
 		if !ok {
 			s.deaf()

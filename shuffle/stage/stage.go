@@ -109,11 +109,9 @@ func (s *Stage) stepping(ctx context.Context) (context.Context, context.CancelFu
 			return
 		}
 		s.Logger.Info("asked to stop: ending the open attempt first", "at_most", s.Drain)
-		timer := time.NewTimer(s.Drain)
-		defer timer.Stop()
 		select {
 		case <-steps.Done():
-		case <-timer.C:
+		case <-time.After(s.Drain):
 			end()
 		}
 	})
@@ -208,16 +206,14 @@ func (s *Stage) watch(ctx context.Context) {
 // forged is the prefix of the fault's name when a call returned a record that its writer did not write.
 const forged = "forged "
 
-// trouble waits a little after a call that failed, longer each time.
+// trouble logs a call that failed, and waits before the next one, longer each time.
 func (s *Stage) trouble(ctx context.Context, todo effects, what string, err error) {
 	s.failures++
 	s.troubles.failed(ctx, what, err, "failures", s.failures)
 	observe.Tell(s.Observer.Failed, todo.call.String())
 	pause := min(s.LeaseTTL/64<<min(s.failures, 6), s.Poll) + 1
-	timer := time.NewTimer(pause/2 + time.Duration(s.jitter.Int64N(int64(pause))))
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(pause/2 + time.Duration(s.jitter.Int64N(int64(pause)))):
 	}
 }

@@ -80,8 +80,8 @@ func (s *suspended) Purge(ctx context.Context, before uint64) error {
 	return s.ReportReader.Purge(context.WithoutCancel(ctx), before)
 }
 
-// stood stops the clocks of a process for a while: the monotonic one, and the wall clock too where the machine is a
-// virtual one that was paused.
+// stood stops the monotonic clock of a process for a while. With wall it stops the wall clock too, as on a virtual
+// machine that was paused.
 func (l *lease) stood(d time.Duration, wall bool) {
 	l.until, l.due, l.seen = l.until.Add(d), l.due.Add(d), l.seen.Add(d)
 	if wall {

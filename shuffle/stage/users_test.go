@@ -227,5 +227,5 @@ func (w *world) audit() (real, void int) {
 	}
 }
 
-// told describes what the stage does and how full its round is.
+// told describes the phase of the stage and how full its round is.
 func told(s Status) string { return fmt.Sprintf("%s: %d of %d", s.Phase, s.Users, s.Cohort) }

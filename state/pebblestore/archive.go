@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/state"
 )
 
@@ -116,11 +117,7 @@ func (s *Store) writeFile(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
+	if err = disk.Put(f, data); err == nil {
 		err = syncFolder(s.fs, s.path) // before the saved entries are overwritten
 	}
 	return err

@@ -93,8 +93,9 @@ func TestWorkDoesNotGrow(t *testing.T) {
 	}
 }
 
-// TestDamagedArchive: a learner goes on without a part of its archive; who reads the ledger is told which entry is the
-// first that is lost, also after more rounds; and the archive of a backup mends it, written over its beginning.
+// TestDamagedArchive: a learner goes on without a part of its archive; a reader of the ledger
+// gets an error that names the first lost entry, also after more rounds; the archive of a backup mends it when it is
+// written over its beginning.
 func TestDamagedArchive(t *testing.T) {
 	ctx, script := t.Context(), storetest.Script{Rounds: 40}
 	clean := filled(t, script, 12, shortTail)
@@ -203,8 +204,8 @@ func TestArchiveAhead(t *testing.T) {
 	}
 }
 
-// TestArchiveCannotBeWritten: commits go on while the archive fails, a failure is told, not each commit tries again,
-// and once it works everything is archived.
+// TestArchiveCannotBeWritten: commits go on while the archive fails, a failure is logged, not every commit tries again,
+// and once the archive works everything is in it.
 func TestArchiveCannotBeWritten(t *testing.T) {
 	const tail = 20
 	script := storetest.Script{Rounds: 400}

@@ -59,7 +59,7 @@ func (l *life) run(fs vfs.FS) (failed *Store, err error) {
 	return nil, nil
 }
 
-// survives opens what a crash left and wants a whole prefix of the commits, with every acknowledged one, from
+// survives opens what a crash left and checks that it has a whole prefix of the commits, with every acknowledged one, from
 // which the script goes on to its end.
 func survives(script storetest.Script, fs vfs.FS, acked, begun uint64) error {
 	ctx := context.Background()

@@ -174,7 +174,7 @@ func reopenBare(s *Store, fs vfs.FS, log *slog.Logger) (*Store, error) {
 	return &Store{failure: f, lock: lock, db: db, fs: fs, path: folder, tail: tailEntries}, err
 }
 
-// TestFatalfNeverReturns calls the logger as Pebble does, and wants its goroutine to stay where it is.
+// TestFatalfNeverReturns calls the logger as Pebble does: the call must block its goroutine for ever.
 func TestFatalfNeverReturns(t *testing.T) {
 	f := newFailure(nil)
 	returned, deferred := make(chan struct{}), make(chan struct{})

@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -23,9 +24,7 @@ type failure struct {
 var _ pebble.Logger = (*failure)(nil)
 
 func newFailure(log *slog.Logger) *failure {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	return &failure{log: log, ch: make(chan struct{})}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/panlearn/panlearn/internal/build"
+	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/state"
 )
 
@@ -85,11 +86,8 @@ func writeFormat(fsys vfs.FS, dir string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(f, formatPrefix+strconv.Itoa(FolderFormat)+formatBy+build.This().Version+"\n")
+	err = disk.Put(f, []byte(formatPrefix+strconv.Itoa(FolderFormat)+formatBy+build.This().Version+"\n"))
 	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
 		err = fsys.Rename(partial, fsys.PathJoin(dir, formatName))
 	}
 	if err != nil {

@@ -77,7 +77,7 @@ func TestSecondProcess(t *testing.T) {
 	if err := holder.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	holder.Wait() // it was killed, so its error says nothing
+	holder.Wait() // it was killed, so it has an error in any case
 	s, err = Open(dir, Options{})
 	if err != nil {
 		t.Fatalf("open after the other process was killed: %v", err)

@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -111,9 +112,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	}
 	s := &Store{failure: newFailure(opts.Logger), lock: lock, readOnly: opts.ReadOnly, fs: fsys, path: path,
 		tail: opts.Tail}
-	if s.tail == 0 {
-		s.tail = tailEntries
-	}
+	s.tail = cmp.Or(s.tail, tailEntries)
 	s.warnMode(fsys, dir, path)
 	if !opts.ReadOnly {
 		if err := writeFormat(fsys, path); err != nil {

@@ -75,7 +75,7 @@ func TestWhatIsReadIsDurable(t *testing.T) {
 }
 
 // killedAt runs a script whose process is killed at the first operation for which dead returns true, then reads, then
-// takes the power away. It says whether a commit was found that had not been acknowledged.
+// takes the power away. It reports whether a commit was found that had not been acknowledged.
 func killedAt(t *testing.T, dead func(*life, errorfs.Op) bool) (found, killed bool) {
 	t.Helper()
 	var gone atomic.Bool

@@ -139,7 +139,7 @@ func TestDiskOfEverySize(t *testing.T) {
 	}
 }
 
-// TestCausesSurvive: whatever way an error takes through Pebble's logger, a full disk is told from a broken one.
+// TestCausesSurvive: whatever way an error takes through Pebble's logger, a full disk is distinguished from a broken one.
 func TestCausesSurvive(t *testing.T) {
 	for _, err := range []error{
 		fatal("fatal commit error: %v", []any{syscall.ENOSPC}),

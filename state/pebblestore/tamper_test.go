@@ -34,8 +34,8 @@ func filled(t *testing.T, script storetest.Script, commits int, tail uint64) *vf
 	return fs
 }
 
-// TestTamperedValues changes values with Pebble itself, so that every block checksum is right, and wants a clear
-// error from Load.
+// TestTamperedValues changes values with Pebble itself, so that every block checksum is right: Load must return a
+// clear error.
 func TestTamperedValues(t *testing.T) {
 	script := storetest.Script{Rounds: 6}
 	clean := filled(t, script, 5, 0)

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/state"
 )
 
@@ -44,11 +45,7 @@ func Write(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq
 	if err := os.Rename(partial, dir); err != nil {
 		return fail(err)
 	}
-	parent, err := os.Open(filepath.Dir(dir))
-	if err != nil {
-		return fail(err)
-	}
-	if err := errors.Join(parent.Sync(), parent.Close()); err != nil {
+	if err := disk.SyncFolder(filepath.Dir(dir)); err != nil {
 		return fail(err)
 	}
 	return nil
@@ -213,9 +210,5 @@ func refuse(path string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(unfinished + "\n")
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
+	return disk.Put(f, []byte(unfinished+"\n"))
 }

@@ -110,8 +110,7 @@ func (a *accounts) charge(events []*event, r *round) (allowed []*event, refused 
 				verdict = a.policy.AffordTotal(everyone, c, now)
 				verdicts[c.Epsilon] = verdict
 			}
-			var why *consent.RefusedError
-			if errors.As(verdict, &why) {
+			if why, ok := errors.AsType[*consent.RefusedError](verdict); ok {
 				if !a.perUser && e.record.State == participation.Fresh {
 					return why // so is every other
 				}

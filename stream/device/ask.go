@@ -126,8 +126,7 @@ func (c *Device) await(ctx context.Context, asked *event) (Outcome, error) {
 			return Outcome{State: participation.Uncounted}, err
 		}
 		<-c.done
-		var refused *consent.RefusedError
-		if errors.As(c.err, &refused) {
+		if refused, ok := errors.AsType[*consent.RefusedError](c.err); ok {
 			return Outcome{State: participation.Refused, Refused: refused}, c.err
 		}
 		return Outcome{State: participation.Uncounted}, c.ended()

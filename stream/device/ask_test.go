@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -29,7 +31,7 @@ func at(places ...int32) (out []convex.Example) {
 func TestPublishBlockOfPeople(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newPeople(t, 1, 3)
-		s, l := newSpy(t, participation.NewMemoryStore()), ledger.NewMemory()
+		s, l := newSpy(t, participation.NewMemoryStore()), memory.NewLedger()
 		var last device.Progress
 		dev := func() *device.Device {
 			cfg := w.config(s)

@@ -137,9 +137,9 @@ func (m *mapper) blocks(ctx context.Context, rows iter.Seq2[task.Row, error]) it
 // rounds of its own.
 var allRows = participation.EventKey("all rows of a silo")
 
-// whole makes one event of all lines when they have ended. They are mapped as they are read, so that no text of them is
-// held, and what that takes shows in the span of spanEnds alone. A silo that took part before reports about as many as
-// then: a report about fewer would have too little noise beside those that it sent. Limits are of numbers of rows.
+// whole makes one event of all lines when the input has ended. It maps each line as it reads it and holds no text; the
+// time of the mapping shows only in the span of spanEnds. A silo that took part before reports about as many rows as
+// then: a report about fewer rows would have too little noise beside its earlier reports. Limits are numbers of rows.
 func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 	return func(yield func(*event) bool) {
 		agreement, kept := m.loop.contract.agreement, m.loop.contract.kept

@@ -27,10 +27,10 @@ type clock struct {
 	read   func() time.Time // the machine's; a test may have another
 	steady func() time.Time // what no change of the machine's clock moves
 
-	wall, since time.Time     // when it was found right last: by it, and by what no change of it moves; zero: not yet
-	limit       time.Time     // where it was found ahead: the latest time that is believed
-	next        time.Time     // of another comparison, where the last one did not find it right
-	by          time.Duration // by which it was found ahead first; 0: it is not
+	wall, since time.Time     // when the clock was last right, by the clock itself and by a steady one; zero: not yet
+	limit       time.Time     // the latest time that is believed, if the clock was ahead
+	next        time.Time     // of another comparison, if the last one found the clock wrong
+	by          time.Duration // by how much the clock was ahead when that was first seen; 0: it is not
 	found       time.Time     // when; zero: it is not
 	unknown     bool          // the broker did not answer when it was to be compared
 	silence     stream.Trouble

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
@@ -55,7 +57,7 @@ func TestOneJumpOfTheClock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, plan{rounds: 50, cohort: 1})
-				l := ledger.NewMemory()
+				l := memory.NewLedger()
 				var shown atomic.Pointer[device.Progress]
 				shown.Store(&device.Progress{})
 				var by atomic.Int64
@@ -146,7 +148,7 @@ func TestClocksThatAreRight(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, plan{rounds: 4, cohort: 1})
 				c := w.config(participation.NewMemoryStore())
-				c.Ledger = ledger.NewMemory()
+				c.Ledger = memory.NewLedger()
 				cl := w.client(c)
 				began := time.Now()
 				device.SetClock(cl, func() time.Time {

@@ -35,9 +35,6 @@ type core struct {
 	book      book
 }
 
-// recallDrawn puts events that drew for an earlier attempt, or round, back among the waiting.
-func (c *core) recallDrawn() { c.queue.recallFor(c.rounds.known.newest, c.represented) }
-
 // room returns the number of events that can be taken in now. After the task's end any event is taken in and
 // answered from the store.
 func (c *core) room() int {

@@ -195,10 +195,8 @@ func (c *courier) announceCharged(ctx context.Context, d delivery) {
 
 // Until waits for a time. It returns the context's error if that ends first.
 func Until(ctx context.Context, tick time.Time) error {
-	timer := time.NewTimer(time.Until(tick))
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(time.Until(tick)):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -88,9 +88,8 @@ func (p *parser) work() func() {
 	}
 }
 
-// decoyBody returns a gateway's body of one event that takes the longest of those that are parsed: the event is as long
-// as one may be, filled up with members that are passed over, which parse slower than any other filling, and blanks
-// follow.
+// decoyBody returns the body of a gateway whose one event takes longest to parse. The event has the greatest length, is
+// filled with members that are skipped, which parse slower than any other filling, and is followed by blanks.
 func (p *parser) decoyBody() []byte {
 	most := int(p.most) - len(`{"key":"a","event":}`)
 	if p.agreement.Spec.Features.Vector == nil {

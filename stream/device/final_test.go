@@ -9,10 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
-	"github.com/panlearn/panlearn/stream/device/ledger"
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
@@ -51,7 +52,7 @@ func TestFinalReportsAreDrawnOnce(t *testing.T) {
 				w.replan(asked(8, 3, 0), once(8, 5))
 				most = 3
 			}
-			s, book := newSpy(t, participation.NewMemoryStore()), ledger.NewMemory()
+			s, book := newSpy(t, participation.NewMemoryStore()), memory.NewLedger()
 			w.play(t.Context(), func(ctx context.Context) {
 				for life := range uint64(3) {
 					cfg := w.config(s)

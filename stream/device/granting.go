@@ -261,7 +261,7 @@ func (c *core) line(events ...*event) {
 	}
 }
 
-// takeGrants queues the events that got their tokens, and refuses those that get none.
+// takeGrants queues the events that have a token now, and refuses the events that will get none.
 func (s *sender) takeGrants(all []granted) error {
 	for _, g := range all {
 		e := s.ungranted[g.event.record.Key]
@@ -288,7 +288,7 @@ func (s *sender) takeGrants(all []granted) error {
 	return nil
 }
 
-// recallUngranted lines up the events that wait for a token when the task is over, so that they are answered.
+// recallUngranted queues the events that wait for a token when the task is over, so that they get their outcome.
 func (c *core) recallUngranted() {
 	for k, e := range c.ungranted {
 		delete(c.ungranted, k)

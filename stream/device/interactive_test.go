@@ -298,7 +298,7 @@ func TestVoidRoundOfAnInteractivePhase(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		s := newSpy(t, participation.NewMemoryStore())
-		book := ledger.NewMemory()
+		book := memory.NewLedger()
 		c := w.dear(s)
 		c.Ledger = book
 		cl := w.client(c)

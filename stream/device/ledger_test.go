@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+
 	"pgregory.net/rapid"
 
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -78,7 +80,7 @@ func (s shifted) Update(clock time.Time, accounts []participation.Key,
 // Three tasks of the same users: the second would exceed the total, and gets nothing until the period is over.
 func TestTotalOverTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := ledger.NewMemory()
+		book := memory.NewLedger()
 		period := 1000 * time.Hour
 		task := func() *world { return newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute}) }
 		first := task()
@@ -132,7 +134,7 @@ func TestTotalOverTasks(t *testing.T) {
 // has passed.
 func TestClockSetBackGivesNothingBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := ledger.NewMemory()
+		book := memory.NewLedger()
 		task := func() *world { return newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute}) }
 		run := func(by time.Duration) error {
 			w := task()
@@ -156,7 +158,7 @@ func TestClockSetBackGivesNothingBack(t *testing.T) {
 func TestTotalAtTheFirstJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
-		book := ledger.NewMemory()
+		book := memory.NewLedger()
 		late := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute})
 		limit := func(c *device.Settings) { c.Ledger, c.Policy.MaxTotalEpsilon = book, 1.5*late.cost() }
 		late.put(ctx, late.name.Task(), late.learner, late.task)
@@ -191,7 +193,7 @@ func TestUsersHaveTheirOwnTotals(t *testing.T) {
 
 func usersHaveTheirOwnTotals(t *testing.T, people bool) {
 	synctest.Test(t, func(t *testing.T) {
-		book := ledger.NewMemory()
+		book := memory.NewLedger()
 		publish := func(from, to int, named bool) (counted, refused int) {
 			w := newWorld(t, plan{rounds: 1, cohort: 10, minimum: 2, deadline: time.Minute})
 			cfg := w.config(participation.NewMemoryStore())
@@ -236,7 +238,7 @@ func usersHaveTheirOwnTotals(t *testing.T, people bool) {
 					c.refused)
 			}
 		}
-		free := ledger.NewMemory()
+		free := memory.NewLedger()
 		book = free
 		if counted, _ := publish(0, 10, true); counted != 10 {
 			t.Fatalf("%d counted in an empty ledger", counted)
@@ -259,7 +261,7 @@ func TestChargeStays(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx := t.Context()
 			w := newWorld(t, plan{rounds: 9, cohort: 10})
-			book := ledger.NewMemory()
+			book := memory.NewLedger()
 			c := w.config(participation.NewMemoryStore())
 			c.Ledger, c.Policy.MaxRefunds = book, &refunds
 			c.Transport = checked{c.Transport, func() {
@@ -357,7 +359,7 @@ func TestLedgerSurvivesDeathAtEveryWrite(t *testing.T) {
 
 func ledgerDies(t *testing.T, failAt int, named, lost, inLedger bool) (died bool) {
 	w := newWorld(t, plan{rounds: 2, cohort: 8, minimum: 4, deadline: 30 * time.Second})
-	s, g := newSpy(t, participation.NewMemoryStore()), &gravedigger{Ledger: ledger.NewMemory(), lost: lost}
+	s, g := newSpy(t, participation.NewMemoryStore()), &gravedigger{Ledger: memory.NewLedger(), lost: lost}
 	s.lost = lost
 	if inLedger {
 		g.failAt = failAt

@@ -60,7 +60,7 @@ func newLoop(c Settings) *loop {
 		contract: &contract{agreed: make(chan struct{})},
 		records:  &records{port: c.Transport, task: c.Task, timeout: c.Timeout, log: c.Logger, told: make(map[string]bool)},
 		accounts: accounts{ledger: c.Ledger, policy: c.Policy, perUser: c.UserKeys, log: c.Logger},
-		times:    times{pace: newPace(c.Poll, c.MaxPoll, system)},
+		times:    times{pace: pace{least: c.Poll, most: c.MaxPoll, wait: c.Poll, chance: system}},
 	}
 	l.accounts.now = l.clock.now
 	l.rounds = &rounds{now: time.Now, log: c.Logger, chance: system, contract: l.contract, poll: c.Poll,
@@ -233,7 +233,7 @@ func (l *loop) joinOnTick() error {
 
 // doWhatIsDue does all that can be done without waiting.
 func (l *loop) doWhatIsDue() error {
-	l.core.recallDrawn()
+	l.core.queue.recallFor(l.core.rounds.known.newest, l.core.represented)
 	if l.contract.agreement != nil && l.core.busy() {
 		l.core.compareClock()
 	}

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device"
@@ -150,7 +152,7 @@ func TestLyingBrokerGetsWhatTheLedgerSays(t *testing.T) {
 				if limit == 0 {
 					limit = 4 // the task's
 				}
-				s, book := newSpy(t, participation.NewMemoryStore()), ledger.NewMemory()
+				s, book := newSpy(t, participation.NewMemoryStore()), memory.NewLedger()
 				cfg := w.config(s)
 				cfg.Policy.MaxEpsilon, cfg.Ledger, cfg.UserKeys, cfg.Transport = c.limit, book, named, falsifier{cfg.Transport}
 				w.play(t.Context(), func(ctx context.Context) {
@@ -176,7 +178,7 @@ func TestLyingBrokerGetsWhatTheLedgerSays(t *testing.T) {
 				if got := s.auditCharges(w, book, named, limit); got != most {
 					t.Errorf("%s, accounts of users %t: an event is in %d batches, want %d", c.name, named, got, most)
 				}
-				again := ledger.NewMemory() // the ledger is lost: another one says no less
+				again := memory.NewLedger() // the ledger is lost: another one says no less
 				cfg.Ledger, cfg.Transport = again, unwritable{cfg.Transport, t}
 				dev := w.client(cfg)
 				_, err := dev.Agreement(t.Context())
@@ -231,7 +233,7 @@ func TestLyingToSome(t *testing.T) {
 			if seed%3 == 2 {
 				w.replan(asked(8, 3, 0), once(8, 2), asked(8, 2, 0))
 			}
-			s, book := newSpy(t, participation.NewMemoryStore()), ledger.NewMemory()
+			s, book := newSpy(t, participation.NewMemoryStore()), memory.NewLedger()
 			w.play(t.Context(), func(ctx context.Context) {
 				for life := range 6 {
 					cfg := w.config(s)
@@ -263,7 +265,7 @@ func TestLyingBrokerAndDeaths(t *testing.T) {
 				}
 				synctest.Test(t, func(t *testing.T) {
 					w := newWorld(t, plan{rounds: 6, cohort: 4, deadline: time.Minute})
-					s, book := newSpy(t, participation.NewMemoryStore()), &gravedigger{Ledger: ledger.NewMemory(), lost: lost}
+					s, book := newSpy(t, participation.NewMemoryStore()), &gravedigger{Ledger: memory.NewLedger(), lost: lost}
 					if s.lost = lost; inLedger {
 						book.failAt = i
 					} else {
@@ -298,7 +300,7 @@ func TestLyingBrokerAndDeaths(t *testing.T) {
 func TestLyingBrokerAndTotals(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			book, limit := ledger.NewMemory(), 2.5
+			book, limit := memory.NewLedger(), 2.5
 			var truth float64
 			var most []int
 			for range 2 {

@@ -6,9 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device"
-	"github.com/panlearn/panlearn/stream/device/ledger"
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
@@ -16,7 +17,7 @@ import (
 // task.
 func TestLyingBrokerWinsNoTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := ledger.NewMemory()
+		book := memory.NewLedger()
 		run := func() (device.Summary, error) {
 			w := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute})
 			return w.runWith(t.Context(), 10, func(c *device.Settings) {
@@ -51,7 +52,7 @@ func TestOpenEventsCountWhateverTheirAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		const period = 10 * time.Hour
-		book, store := ledger.NewMemory(), participation.NewMemoryStore()
+		book, store := memory.NewLedger(), participation.NewMemoryStore()
 		limit := func(w *world) func(*device.Settings) {
 			return func(c *device.Settings) {
 				c.Ledger, c.Policy.MaxTotalEpsilon, c.Policy.Period = book, 1.5*w.cost(), period

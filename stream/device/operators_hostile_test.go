@@ -40,7 +40,7 @@ func alone(t *testing.T, p plan, f func(*lone)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p.trust, p.rounds, p.cohort = accounting.Split, max(p.rounds, 2), max(p.cohort, 4)
-		l := &lone{world: newWorld(t, p), ctx: t.Context(), book: ledger.NewMemory()}
+		l := &lone{world: newWorld(t, p), ctx: t.Context(), book: memory.NewLedger()}
 		l.spy = newSpy(t, participation.NewMemoryStore())
 		l.config = l.dear(l.spy)
 		l.config.Policy.MaxEpsilon = accounting.MaxEpsilon

@@ -88,7 +88,7 @@ func (r *records) read(ctx context.Context, e effect) (got result) {
 	case readNewest:
 		got.round, got.hash, got.found = r.newestRound(ctx, e.number, time.Now().Round(0))
 	case readRound:
-		got.round, got.hash, got.found = r.readRound(ctx, r.task.Round(e.number), false)
+		got.round, got.hash, got.found = r.readRound(ctx, e.number)
 	case checkRound:
 		limited, cancel := context.WithTimeout(ctx, r.timeout)
 		defer cancel()

@@ -34,8 +34,8 @@ func (g *granting) begin(ctx context.Context, of *grant.Task) {
 	})
 }
 
-// give gives the token of a device of one person, which is known, to the event that has it, or else to the first of
-// those that came, and refuses the others: the stage counts it once.
+// give gives the token of a device of one person, once it is known, to the event that has it already, or else to the
+// first event that came. It refuses the other events, because the stage counts a token once.
 func (g *granting) give(of *grant.Task) {
 	g.own.giving.Lock()
 	defer g.own.giving.Unlock()

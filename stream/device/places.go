@@ -139,7 +139,7 @@ func (s *seats) next(n int, now time.Time) (users int) {
 	return users
 }
 
-// use takes up to n places off those that are granted, the oldest first, and returns how many and which they were.
+// use takes up to n of the granted places, the oldest first. It returns how many it took, and from which requests.
 func (s *seats) use(n int) (users int, from []ask) {
 	for len(s.placed) > 0 && users < n {
 		a := s.placed[0]
@@ -160,8 +160,8 @@ func (c *core) drawsFirst() bool { return c.beats.tick > c.rounds.known.newest.k
 // moment returns the time by both clocks.
 func (c *core) moment() moment { return moment{c.now(), c.clock.read()} }
 
-// An usher lets events join where the newest attempt gives places: it requests places, and gives those that are granted
-// to the first in the line.
+// An usher lets events join if the newest attempt gives places: it requests places, and gives each granted place to the
+// first event in the line.
 type usher struct {
 	*core
 	sender *sender

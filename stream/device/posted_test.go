@@ -11,9 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/httpgateway"
-	"github.com/panlearn/panlearn/stream/device/ledger"
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
@@ -97,7 +98,7 @@ func TestPostedPeopleReportOnce(t *testing.T) {
 		const people, items = 60, 2
 		w := newWorld(t, plan{rounds: 1, cohort: people, deadline: time.Hour})
 		w.keyed()
-		s, l := newSpy(t, participation.NewMemoryStore()), ledger.NewMemory()
+		s, l := newSpy(t, participation.NewMemoryStore()), memory.NewLedger()
 		surplus := uint64(0)
 		serve := func(ctx context.Context, want int, query string) (sum device.Summary) {
 			c := w.config(s)

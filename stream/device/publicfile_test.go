@@ -12,9 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream/device/consent"
-	"github.com/panlearn/panlearn/stream/device/ledger"
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
@@ -74,7 +75,7 @@ func TestPublicFilesOfOthers(t *testing.T) {
 			}
 			w.task.Public = c.sent
 			w.hash = taskHash(t, w.task)
-			store, book := participation.NewMemoryStore(), ledger.NewMemory()
+			store, book := participation.NewMemoryStore(), memory.NewLedger()
 			before := content(t, store, book)
 			w.open(ctx, 1, 1, w.announce(ctx, 1))
 			config := w.config(store)

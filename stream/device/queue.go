@@ -44,8 +44,8 @@ func (q *queue) add(events ...*event) {
 	q.events, q.sorted = append(q.events, events...), false
 }
 
-// recall puts the events that drew back among those that wait, before all others, since there is another attempt or
-// round. of is the number of events on behalf of this client that may draw for it.
+// recall puts the events that drew back at the head of the queue, because there is another attempt or round. of is the
+// number of this client's events that may draw for it.
 func (q *queue) recall(of uint64) {
 	q.events, q.drawn, q.sorted = slices.Concat(q.seats.recall(), q.drawn, q.events), nil, false
 	q.lots = stream.NewLots(of, q.chance.uint32())

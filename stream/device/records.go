@@ -82,8 +82,8 @@ func (r *records) readTask(ctx context.Context) (*wire.Task, stream.Hash, bool) 
 // newestRound finds the newest round after one that is known, 0: none. The next numbers are read, in steps that
 // double. Where none is known, or the known one is gone, so that the numbers after it may be too, the stage's lease
 // says where to begin: a hint, for it is not signed. Where that leads nowhere the broker looks through all rounds,
-// which costs it the more the more there are. It shows the one that was put last. Where that one was put again, the
-// one before it is read.
+// at a cost that grows with their number, and shows the round that was put last. If that round was put again, the round
+// before it is read.
 func (r *records) newestRound(ctx context.Context, known stream.Round, now time.Time) (m *wire.Round, hash stream.Hash,
 	ok bool) {
 	if known > 0 {
@@ -101,7 +101,7 @@ func (r *records) newestRound(ctx context.Context, known stream.Round, now time.
 	if !r.none {
 		var hint stream.Round
 		if hint, answered = r.hint(ctx); hint > known {
-			m, hash, ok = r.readRound(ctx, r.task.Round(hint), false)
+			m, hash, ok = r.readRound(ctx, hint)
 		}
 	}
 	if !ok {
@@ -112,7 +112,7 @@ func (r *records) newestRound(ctx context.Context, known stream.Round, now time.
 		if ok && again(stream.Round(m.Round), got.Sequence) {
 			answered, ok = false, false // there are rounds
 			for before := got.Sequence - 2; !ok && before > max(m.Round, got.Sequence-2-putAgain); before-- {
-				if found, h, there := r.readRound(ctx, r.task.Round(stream.Round(before)), false); there {
+				if found, h, there := r.readRound(ctx, stream.Round(before)); there {
 					m, hash, ok = found, h, true
 				}
 			}
@@ -132,7 +132,7 @@ func (r *records) newestRound(ctx context.Context, known stream.Round, now time.
 func (r *records) after(ctx context.Context, known stream.Round) (m *wire.Round, hash stream.Hash, ok bool) {
 	step, grows := stream.Round(1), true
 	for step > 0 {
-		next, h, found := r.readRound(ctx, r.task.Round(known+step), false)
+		next, h, found := r.readRound(ctx, known+step)
 		if found {
 			m, hash, ok = next, h, true
 			known += step
@@ -146,8 +146,8 @@ func (r *records) after(ctx context.Context, known stream.Round) (m *wire.Round,
 	return m, hash, ok
 }
 
-func (r *records) readRound(ctx context.Context, subject string, latest bool) (*wire.Round, stream.Hash, bool) {
-	got, ok := r.get(ctx, subject, latest)
+func (r *records) readRound(ctx context.Context, number stream.Round) (*wire.Round, stream.Hash, bool) {
+	got, ok := r.get(ctx, r.task.Round(number), false)
 	if !ok {
 		return nil, stream.Hash{}, false
 	}
@@ -262,8 +262,8 @@ func (r *records) close(got stream.Message, manifest stream.Hash) (*wire.Close, 
 }
 
 // closed returns the decision of a Close, together with the Open of its attempt: the broker may have lost the Open
-// that a device sent to, and then the attempt that closed is another. It returns false while that Open cannot be
-// read: a Close without it counts nobody.
+// that a device sent to, and then the attempt that closed is another. It returns false while the Open cannot be read:
+// a Close without its Open counts nobody.
 func (r *records) closed(ctx context.Context, c *wire.Close) (participation.Closed, bool) {
 	out := participation.Closed{Round: stream.Round(c.Round),
 		Attempt:  participation.Attempt{Number: stream.Attempt(c.Attempt)},

@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
@@ -124,7 +126,7 @@ func greedy(t *testing.T, name string, trust accounting.Trust, change func(*wire
 	must(t, err)
 	w.task.LearnerKey, w.task.Plan.StaleMs = w.learner.Public(), uint64(time.Hour.Milliseconds())
 	w.hash = taskHash(t, w.task)
-	store, book := participation.NewMemoryStore(), ledger.NewMemory()
+	store, book := participation.NewMemoryStore(), memory.NewLedger()
 	run := func(w *world) error {
 		c := w.config(store)
 		c.Ledger = book

@@ -12,8 +12,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// maxAttempts bounds the Close messages that are looked for in one round: the newest attempts, and those that events
-// were published to.
+// maxAttempts bounds the attempts of one round whose Close is read: the newest ones, and those that events were
+// published to.
 const maxAttempts = 16
 
 // An event holds the rows of one user, or one block of an organisation's rows, with its participation and its callers.
@@ -24,9 +24,9 @@ type event struct {
 	// the data of its reports; a row that could not be mapped is the zero Example, which no row of the task maps to
 	block   block.Block
 	work    func() block.Block // computes the block; nil: it was computed, or is not known
-	people  uint64             // that its reports are about; 0: each of its rows is a unit
-	rows    uint64             // of the input that it represents; 0 if it is known from the store alone
-	before  uint64             // blocks of its organisation that come before it
+	people  uint64             // whom the event's reports are about; 0: each row is a unit
+	rows    uint64             // of the input that the event represents; 0 if the event is known from the store alone
+	before  uint64             // blocks of the same organisation before this one
 	present bool               // the block is known: false for an event known from the store alone
 	// refuses an event of another unit than the task's reports; nil: it was made for the task
 	fits      func(*consent.Agreement) error
@@ -100,7 +100,7 @@ type share struct {
 	bundles []*bundle
 	owed    []*bundle // among bundles: bundles that the newest attempt may not have
 	most    uint64    // events that the round takes of this client: its cohort, or one where reports are about blocks of rows
-	joined  uint64    // events, also those of bundles that are settled; without those that dropped out
+	joined  uint64    // events that joined, those of settled bundles included, without events that dropped out
 }
 
 // lag is longer than any replica lags.

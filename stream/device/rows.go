@@ -94,7 +94,7 @@ func (m *mapper) events(rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 			row.Fields, row.Index, row.Value = slices.Clone(row.Fields), slices.Clone(row.Index), slices.Clone(row.Value)
 			e := &event{record: participation.Record{Key: key}, person: row.Key, rows: 1}
 			e.callbacks = []func(Outcome){func(got Outcome) {
-				e.vector() // of a row that did not join, too, the summary says whether it fits
+				e.vector() // of a row that did not join, too, the summary reports whether it fits
 				invalid := uint64(0)
 				if bad != nil {
 					invalid = 1
@@ -116,18 +116,17 @@ func (m *mapper) events(rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 // spanEnds waits for the end of the reading span in which the last row was read, so that the number and length of the
 // rows show in nothing but that span. After the task's end nothing is sent, and spanEnds returns at once.
 func (m *mapper) spanEnds(ctx context.Context) error {
-	timer := time.NewTimer(time.Until(m.loop.core.beats.spanEnd(time.Now())))
-	defer timer.Stop()
 	select {
 	case <-m.loop.ended:
-	case <-timer.C:
+	case <-time.After(time.Until(m.loop.core.beats.spanEnd(time.Now()))):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	return nil
 }
 
-// example maps a row, or returns why it is none of the task. A row that does not fit takes the work of one that does.
+// example maps a row, or returns why the row does not fit the task. A row that does not fit takes as much work as one
+// that does.
 func (m *mapper) example(row task.Row, bad *task.RowError) (x convex.Example, unfit *task.RowError) {
 	m.joined++
 	if bad == nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/device/ledger"
 	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -18,7 +17,7 @@ import (
 var scenes = map[string]func(*testing.T) *scene{
 	"a clock is ahead": func(t *testing.T) *scene {
 		s := newScene(t, plan{rounds: 2, cohort: 3})
-		s.config.Ledger = ledger.NewMemory()
+		s.config.Ledger = memory.NewLedger()
 		s.begins()
 		s.announces(1)
 		s.opens(1, 1, nil)

@@ -196,7 +196,7 @@ func (s *sender) sendOwed() error {
 	return nil
 }
 
-// storeAnswers stores the replies that are not stored yet. A store that misses some is safe: it takes the publish as
+// storeAnswers stores the replies that are not stored yet. Losing a reply is safe: its publish then counts as
 // unanswered.
 func (s *sender) storeAnswers() error {
 	s.flushed = s.now()

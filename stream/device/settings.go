@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -55,7 +56,7 @@ type Settings struct {
 	// not by their place in a source.
 	Rows bool
 	// Source names where the rows of Run come from, such as the absolute path of a file, so that a second run knows
-	// them. Rows that name a file of their own are known by that one, and Source is then the pattern that found it.
+	// them. Rows that name their own file are known by that file, and Source is then the pattern that found it.
 	// The store is pinned to it, or with keys to the name of their column. Empty without keys is a stream whose rows
 	// are new in every run: a row of an earlier run must never be seen again.
 	Source string
@@ -168,11 +169,7 @@ func (c Settings) withDefaults() (Settings, error) {
 	if c.MaxPoll < c.Poll {
 		return c, fmt.Errorf("client: MaxPoll %v: want at least Poll, %v", c.MaxPoll, c.Poll)
 	}
-	if c.MaxBlockRows == 0 {
-		c.MaxBlockRows = DefaultMaxBlockRows
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.MaxBlockRows = cmp.Or(c.MaxBlockRows, DefaultMaxBlockRows)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c, nil
 }

@@ -15,9 +15,9 @@ import (
 // Under trust split a report's counts are memoized, and so is the secret that its ids follow from. The id of an attempt,
 // seeds, blinds and shares exist from the tick on which the report leaves, and on no disk: one sharing that was shown
 // under two verify keys would give the counts away. An event that is sent to an attempt again keeps its id, so that it
-// is counted once; what is sent is the same message while that is in memory, else another sharing.
+// is counted once. It is sent as the same message while that message is in memory, otherwise as another sharing.
 
-// mostKept bounds the bytes of messages that are kept for another try. Those beyond are shared again.
+// mostKept bounds the bytes of messages that are kept for another try. Reports beyond that are shared again.
 const mostKept = 64 << 20
 
 // A sharer shares the reports of one device. Its methods may be called from any goroutine.

@@ -101,8 +101,7 @@ func (d *desk) note(unfit error) {
 		return
 	}
 	column, reason := "", unfit.Error()
-	var bad *task.RowError
-	if errors.As(unfit, &bad) {
+	if bad, ok := errors.AsType[*task.RowError](unfit); ok {
 		column, reason = bad.Column, bad.Reason
 	}
 	d.log.Warn("an event does not fit the declaration: sent as the zero vector", "column", column, "reason", reason)
@@ -231,10 +230,10 @@ func (c *Device) offer(ctx context.Context, key participation.Key, g *given) (*s
 	}
 }
 
-// Outcome waits until it is known what became of the event of a key: a round that took it has closed, or the task has
-// ended. It may be asked by any process that has the device's store, and before it is known by a context that has
-// ended, without waiting: with the context's error the Outcome is Fresh while the event waits for a round and Charged
-// when it is on its way. For a key that nobody submitted the error is ErrNoEvent.
+// Outcome waits until the outcome of the event of a key is known: a round that took the event has closed, or the task
+// has ended. Any process that has the device's store may call it. With a context that has ended it does not wait:
+// beside the context's error the Outcome is Fresh while the event waits for a round, and Charged when it is on its way.
+// For a key that nobody submitted the error is ErrNoEvent.
 func (c *Device) Outcome(ctx context.Context, key string) (Outcome, error) {
 	if c.desk == nil {
 		return Outcome{}, errNoSubmit
@@ -286,8 +285,7 @@ func (t Ticket) Outcome(ctx context.Context) (Outcome, error) {
 	if errors.Is(err, ErrNotAccepted) {
 		err = nil // Uncounted, in no round
 	}
-	var refused *consent.RefusedError
-	if errors.As(err, &refused) && o.State == participation.Refused {
+	if _, ok := errors.AsType[*consent.RefusedError](err); ok && o.State == participation.Refused {
 		err = nil
 	}
 	return o, err

@@ -13,13 +13,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
-	"github.com/panlearn/panlearn/stream/device/ledger"
 	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -288,7 +289,7 @@ func TestSubmitPeopleAndMembers(t *testing.T) {
 // With UserKeys each user has an account in the ledger, and who has paid too much elsewhere is refused alone.
 func TestSubmitChargesUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := ledger.NewMemory()
+		book := memory.NewLedger()
 		for round, users := range []int{1, 2} { // user 0 takes part first elsewhere
 			w := newWorld(t, plan{rounds: 1, cohort: 1, deadline: time.Minute})
 			w.keyed()
@@ -330,7 +331,7 @@ func TestOpenNeedsAPin(t *testing.T) {
 			"two stores":               func(c *device.Config) { c.Folder = t.TempDir() },
 			"no transport":             func(c *device.Config) { c.Transport = nil },
 			"no task":                  func(c *device.Config) { c.Task = "" },
-			"a ledger beside a folder": func(c *device.Config) { c.Store, c.Folder, c.Ledger = nil, t.TempDir(), ledger.NewMemory() },
+			"a ledger beside a folder": func(c *device.Config) { c.Store, c.Folder, c.Ledger = nil, t.TempDir(), memory.NewLedger() },
 			"totals without a ledger":  func(c *device.Config) { c.Policy.MaxTotalEpsilon = 1 },
 		} {
 			c := w.application(participation.NewMemoryStore())

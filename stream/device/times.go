@@ -19,10 +19,6 @@ type pace struct {
 	due         time.Time     // of it
 }
 
-func newPace(least, most time.Duration, c chance) pace {
-	return pace{least: least, most: most, wait: least, chance: c}
-}
-
 // soon schedules a poll at a random time within the given one from now; an earlier poll that is due already stays.
 func (p *pace) soon(now time.Time, within time.Duration) {
 	if at := now.Add(p.chance.within(within)); p.due.IsZero() || at.Before(p.due) {

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/ledger"
 	"github.com/panlearn/panlearn/stream/device/participation"
@@ -19,7 +21,7 @@ func TestRunRefusesUserKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute})
 		w.open(t.Context(), 1, 1, w.announce(t.Context(), 1))
-		s, book := newSpy(t, participation.NewMemoryStore()), ledger.NewMemory()
+		s, book := newSpy(t, participation.NewMemoryStore()), memory.NewLedger()
 		c := w.config(s)
 		c.Ledger, c.UserKeys = book, true
 		c.Policy.MaxTotalEpsilon = 1.5 * w.cost()
@@ -43,7 +45,7 @@ func TestLedgerAndParticipationsBelongTogether(t *testing.T) {
 		w := newWorld(t, plan{rounds: 9, cohort: 10})
 		first := w.announce(ctx, 1)
 		w.open(ctx, 1, 1, first)
-		store, book := participation.NewMemoryStore(), ledger.NewMemory()
+		store, book := participation.NewMemoryStore(), memory.NewLedger()
 		run := func(s participation.Store, l ledger.Ledger) error {
 			c := w.config(s)
 			c.Ledger = l
@@ -59,7 +61,7 @@ func TestLedgerAndParticipationsBelongTogether(t *testing.T) {
 		if n := w.reports(1, 1); n != 3 {
 			t.Errorf("%d reports, want no more than the first 3", n)
 		}
-		empty := ledger.NewMemory()
+		empty := memory.NewLedger()
 		if err := run(store, empty); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}

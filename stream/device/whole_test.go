@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+
 	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer"
@@ -112,7 +114,7 @@ type organisation struct {
 }
 
 func (w *world) organisation(store participation.Store) *organisation {
-	return &organisation{spy: newSpy(w.t, store), w: w, book: ledger.NewMemory(), drew: make(map[stream.Round][]drawn)}
+	return &organisation{spy: newSpy(w.t, store), w: w, book: memory.NewLedger(), drew: make(map[stream.Round][]drawn)}
 }
 
 // run is one life: it publishes the rows of files.

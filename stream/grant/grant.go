@@ -22,7 +22,6 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/sha512"
-	"crypto/x509"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -86,15 +85,6 @@ func MarshalKey(key *rsa.PublicKey) ([]byte, error) {
 		return nil, errKey
 	}
 	return out, nil
-}
-
-// PlainKey returns the same key as an rsaEncryption SubjectPublicKeyInfo, which most libraries read.
-func PlainKey(spki []byte) ([]byte, error) {
-	key, err := ParseKey(spki)
-	if err != nil {
-		return nil, err
-	}
-	return x509.MarshalPKIXPublicKey(key)
 }
 
 // KeyID returns the token key id of a public key: SHA-256 of its bytes.

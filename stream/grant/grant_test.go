@@ -176,7 +176,7 @@ func TestTokensOfAnotherTask(t *testing.T) {
 // TestKeysHaveOneEncoding: no other bytes are a key, whatever decodes.
 func TestKeysHaveOneEncoding(t *testing.T) {
 	spki := signerOf(t).Public()
-	plain, err := PlainKey(spki)
+	plain, err := plainKey(spki)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,4 +268,13 @@ func BenchmarkVerify(b *testing.B) {
 			}
 		}
 	})
+}
+
+// plainKey returns the same key as an rsaEncryption SubjectPublicKeyInfo, which most libraries read.
+func plainKey(spki []byte) ([]byte, error) {
+	key, err := ParseKey(spki)
+	if err != nil {
+		return nil, err
+	}
+	return x509.MarshalPKIXPublicKey(key)
 }

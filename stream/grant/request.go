@@ -24,11 +24,8 @@ func NewRequest() (r Request) {
 	return r
 }
 
-// String shows nothing of the request.
-func (Request) String() string { return "grant.Request{redacted}" }
-
-// GoString returns the same as String.
-func (r Request) GoString() string { return r.String() }
+// Format shows nothing of the request.
+func (Request) Format(f fmt.State, _ rune) { fmt.Fprint(f, "grant.Request{redacted}") }
 
 // blinding is the customisation of the generator of salt and blinding factor.
 const blinding = "panlearn grant blinding v1"

@@ -101,7 +101,7 @@ func TestVectors(t *testing.T) {
 	}
 	hash := stream.HashOf([]byte("a task"))
 	task := tokensOf(t, s.Public(), hash)
-	plain, err := PlainKey(s.Public())
+	plain, err := plainKey(s.Public())
 	if err != nil {
 		t.Fatal(err)
 	}

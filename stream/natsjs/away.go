@@ -27,8 +27,8 @@ func (a *absence) gone(now time.Time, err error) {
 	a.log.Warn("disconnected from the broker, trying to connect again", "error", err)
 }
 
-// lasts is called with each try to connect that failed, and each error that the broker gave to one. It says whether
-// there was an absence that it belongs to.
+// lasts is called with each failed try to connect, and with each error that the broker returned to one. It reports
+// whether the error belongs to an absence.
 func (a *absence) lasts(now time.Time, err error) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

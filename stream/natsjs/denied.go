@@ -13,7 +13,7 @@ import (
 // ErrDenied means that the broker does not permit the operation to these credentials.
 var ErrDenied = errors.New("the broker does not permit this to these credentials")
 
-// denial takes note of an error that the server sent by itself. It says whether somebody waited for that answer.
+// denial records an error that the server sent by itself. It reports whether a request waited for it.
 func (r *requests) denial(err error) (answered bool) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		return false

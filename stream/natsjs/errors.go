@@ -82,7 +82,6 @@ const (
 	codeStreamMismatch            = 10060
 	codeStreamNotFound            = 10059
 	codeConsumerNotFound          = 10014
-	codeNameInUse                 = 10058
 	codeInsufficientResources     = 10023 // of the server
 	codeAccountResources          = 10002 // of the account
 	codeInsufficientStorage       = 10047
@@ -100,8 +99,7 @@ const (
 
 // Code returns the code of a JetStream error, 0 for any other error.
 func Code(err error) jetstream.ErrorCode {
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return api.ErrorCode
 	}
 	return 0

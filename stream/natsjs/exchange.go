@@ -9,8 +9,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// What of the exchange may wait in a process that has no time for it: a full window of the other operator, twice.
-// Beyond it messages are lost, and sent again.
+// Bounds of the messages of the exchange that wait in a busy process: twice a full window of the other operator.
+// Messages beyond are lost, and sent again.
 const (
 	maxExchange      = 256
 	maxExchangeBytes = 64 << 20
@@ -68,8 +68,8 @@ func (c *Conn) ServeExchange(ctx context.Context, task stream.Task,
 	return nil
 }
 
-// listen subscribes until ctx ends. No more than so many messages, and bytes of them, wait for receive (-1: any
-// number); others are lost.
+// listen subscribes until ctx ends. At most messages messages of bytes bytes in all wait for receive (-1: any number);
+// others are lost.
 func (c *Conn) listen(ctx context.Context, subject string, messages, bytes int, receive func(*nats.Msg)) (
 	*nats.Subscription, error) {
 	if err := ctx.Err(); err != nil {

@@ -15,8 +15,8 @@ const Durable = "stage"
 
 // A Reader is the stage's end of one task's work queue: its durable consumer, which all stage processes share.
 //
-// One subscription stays open across fetches. What the broker delivers to a fetch that has just ended is the next
-// one's: it does not wait until its AckWait is over, when its round may have closed without it.
+// One subscription stays open across fetches. Reports that the broker delivers to a fetch that has just ended go to the
+// next one: after their AckWait their round could have closed without them.
 type Reader struct {
 	conn *Conn
 	task stream.Task

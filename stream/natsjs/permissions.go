@@ -31,9 +31,9 @@ type patterns struct {
 	Deny  []string `json:"deny"`
 }
 
-// Forbidden reports whether, by the broker's word, these credentials may not publish on a subject. The broker is asked
-// once; unlike an attempt to publish, the question leaves no permission violation in its log. False is no promise: the
-// broker may not answer this question.
+// Forbidden reports whether the broker has answered that these credentials may not publish on a subject. It asks the
+// broker once; unlike an attempt to publish, that leaves no permission violation in the broker's log. False is no
+// promise: the broker may not answer the question.
 func (p *Permissions) Forbidden(ctx context.Context, subject string) bool {
 	if !p.nc.AuthRequired() {
 		return false
@@ -56,7 +56,7 @@ func (p *Permissions) Forbidden(ctx context.Context, subject string) bool {
 		len(p.publish.Allow) > 0 && !matches(p.publish.Allow, subject))
 }
 
-// learn takes the permissions from the broker's answer; one that is not understood says nothing.
+// learn takes the permissions from the broker's answer, and ignores an answer that it cannot parse.
 func (p *Permissions) learn(answer []byte) {
 	var user struct {
 		Data struct {

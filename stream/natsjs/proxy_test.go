@@ -114,7 +114,7 @@ func (p *proxy) copy(to, from net.Conn, outward bool) {
 	}
 }
 
-// delay takes the time that n bytes take, and says whether the connection is mute.
+// delay takes the time that n bytes take, and reports whether the connection is mute.
 func (p *proxy) delay(from net.Conn, n int) bool {
 	p.mu.Lock()
 	mute, pace := p.mute[from], p.pace

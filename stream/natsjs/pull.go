@@ -19,7 +19,7 @@ const longestPull = 10 * time.Second
 // together. Over a slow link that takes longer, and the next fetch gets the rest.
 const longestBurst = 100 * time.Millisecond
 
-// A pull is a request for reports. It ends when all have come, or with the broker's word that no more will.
+// A pull is a request for reports. It ends when all have come, or when the broker reports that no more will come.
 type pull struct {
 	subject string          // of the broker's word; reports keep their own
 	left    int             // reports that may still come; 0: it has ended

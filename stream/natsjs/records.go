@@ -166,6 +166,6 @@ func directAnswer(answer *nats.Msg) (stream.Message, error) {
 	if err != nil || sequence == 0 {
 		return stream.Message{}, errors.New("direct get: no sequence in the answer")
 	}
-	stored, _ := time.Parse(time.RFC3339Nano, answer.Header.Get(jetstream.TimeStampHeaer)) // else it is not told
+	stored, _ := time.Parse(time.RFC3339Nano, answer.Header.Get(jetstream.TimeStampHeaer)) // else it is not known
 	return stream.Message{Subject: subject, Sequence: sequence, Data: answer.Data, Time: stored}, nil
 }

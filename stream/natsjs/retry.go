@@ -62,11 +62,9 @@ func Leaderless(err error) bool {
 
 // sleep waits for pause, or for ctx, and returns the next pause.
 func sleep(ctx context.Context, pause time.Duration) time.Duration {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(pause):
 	}
 	return min(2*pause, lastPause)
 }

@@ -2,6 +2,7 @@ package natsjs
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -40,9 +41,7 @@ func (c *Certificates) Servers(ctx context.Context) []serverExpiry {
 			continue // connecting has refused it
 		}
 		port := u.Port()
-		if port == "" {
-			port = "4222"
-		}
+		port = cmp.Or(port, "4222")
 		list = append(list, serverExpiry{Server: net.JoinHostPort(u.Hostname(), port)})
 	}
 	var asked sync.WaitGroup

@@ -61,30 +61,21 @@ func (r *Relay) enter(b *bounds, w http.ResponseWriter, q *http.Request) (leave 
 	return leave, status == 0
 }
 
-// address returns whom the bounds take for one: an IPv4 address, or the 64 bits of an IPv6 address that one site has.
-// Where a header is named and absent or unreadable, it is the connection's address.
+// address returns the prefix that the bounds count as one client: an IPv4 address, or the first 64 bits of an IPv6
+// address, which one site has. If header is not empty it is read from that header, or from the connection if the header
+// is absent or unreadable.
 func address(q *http.Request, header string) netip.Prefix {
 	if header != "" {
 		values := q.Header.Values(header)
 		if n := len(values); n > 0 {
 			last := values[n-1]
-			if _, after, ok := cutLast(last, ","); ok {
-				last = after
-			}
-			if a, ok := parseAddress(strings.TrimSpace(last)); ok {
+			if a, ok := parseAddress(strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])); ok {
 				return a
 			}
 		}
 	}
 	a, _ := parseAddress(q.RemoteAddr)
 	return a
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }
 
 func parseAddress(text string) (netip.Prefix, bool) {

@@ -48,7 +48,7 @@ var OpenAPI = openAPI
 // Routes returns method, path and whether it needs no token, of each route.
 func (r *Relay) Routes() (all []string) {
 	for _, at := range r.table() {
-		all = append(all, fmt.Sprintf("%s %s %t", at.method, at.path, at.open))
+		all = append(all, fmt.Sprintf("%s %s %t", at.Method, at.Path, at.Open))
 	}
 	return all
 }

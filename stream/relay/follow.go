@@ -184,7 +184,7 @@ func (f *follower) run() {
 	}
 }
 
-// set replaces the state, and wakes those who wait where a mark is another one.
+// set replaces the state, and wakes waiting requests if a mark has changed.
 func (f *follower) set(s relayhttp.State) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -326,8 +326,7 @@ func markOf(m stream.Message) relayhttp.Mark {
 	return relayhttp.Mark{Round: a.Round, Attempt: a.Attempt, Sequence: m.Sequence, Hash: relayhttp.HashOf(m.Data)}
 }
 
-// heard reads the record that a wake announces, because anybody who can send wakes can announce a record that does not
-// exist.
+// heard reads the record that a wake announces: anybody who can send wakes can announce a record that does not exist.
 func (f *follower) heard(ctx context.Context, w stream.Wake) error {
 	a, err := stream.ParseSubject(w.Subject)
 	if err != nil || a.Task != f.task {
@@ -378,7 +377,7 @@ func (f *follower) heard(ctx context.Context, w stream.Wake) error {
 	return nil
 }
 
-// forward takes a mark that is not before the one that is known.
+// forward replaces a known mark by m, unless m is older.
 func forward(known *relayhttp.Mark, m relayhttp.Mark) {
 	if m.Round > known.Round || m.Round == known.Round && m.Attempt >= known.Attempt {
 		*known = m

@@ -16,43 +16,24 @@ import (
 //go:embed openapi.json
 var openAPI []byte // the description of the interface, version 3.1
 
-// A route is a method, a path, and what serves it.
-type route struct {
-	method, path string
-	open         bool // needs no token
-	serve        http.HandlerFunc
-}
-
-func (r *Relay) table() []route {
+func (r *Relay) table() []httpaccess.Route {
 	const of = relayhttp.Path + "{task}/"
-	return []route{
-		{http.MethodGet, of + "task", false, r.getNamed},
-		{http.MethodGet, of + "end", false, r.getNamed},
-		{http.MethodGet, of + "lease", false, r.getNamed},
-		{http.MethodGet, of + "rounds/{round}", false, r.getNamed},
-		{http.MethodGet, of + "claims/{round}", false, r.getNamed},
-		{http.MethodGet, of + "opens/{round}/{attempt}", false, r.getNamed},
-		{http.MethodGet, of + "joins/{round}/{attempt}", false, r.getNamed},
-		{http.MethodGet, of + "closes/{round}/{attempt}", false, r.getNamed},
-		{http.MethodGet, of + "records/{hash}", false, r.getHashed},
-		{http.MethodGet, of + "rounds/latest", false, r.getLatest},
-		{http.MethodGet, of + "opens/{round}/latest", false, r.getLatest},
-		{http.MethodPost, of + "reports", false, r.postReport},
-		{http.MethodPost, of + "places", false, r.postPlace},
-		{http.MethodGet, "/v1/openapi.json", true, getOpenAPI},
+	return []httpaccess.Route{
+		{Method: http.MethodGet, Path: of + "task", Serve: r.getNamed},
+		{Method: http.MethodGet, Path: of + "end", Serve: r.getNamed},
+		{Method: http.MethodGet, Path: of + "lease", Serve: r.getNamed},
+		{Method: http.MethodGet, Path: of + "rounds/{round}", Serve: r.getNamed},
+		{Method: http.MethodGet, Path: of + "claims/{round}", Serve: r.getNamed},
+		{Method: http.MethodGet, Path: of + "opens/{round}/{attempt}", Serve: r.getNamed},
+		{Method: http.MethodGet, Path: of + "joins/{round}/{attempt}", Serve: r.getNamed},
+		{Method: http.MethodGet, Path: of + "closes/{round}/{attempt}", Serve: r.getNamed},
+		{Method: http.MethodGet, Path: of + "records/{hash}", Serve: r.getHashed},
+		{Method: http.MethodGet, Path: of + "rounds/latest", Serve: r.getLatest},
+		{Method: http.MethodGet, Path: of + "opens/{round}/latest", Serve: r.getLatest},
+		{Method: http.MethodPost, Path: of + "reports", Serve: r.postReport},
+		{Method: http.MethodPost, Path: of + "places", Serve: r.postPlace},
+		{Method: http.MethodGet, Path: "/v1/openapi.json", Open: true, Serve: getOpenAPI},
 	}
-}
-
-func (r *Relay) routes() *http.ServeMux {
-	mux := http.NewServeMux()
-	for _, at := range r.table() {
-		var h http.Handler = at.serve
-		if !at.open {
-			h = r.authenticated(h)
-		}
-		mux.Handle(at.method+" "+at.path, h)
-	}
-	return mux
 }
 
 // ServeHTTP serves the interface; openapi.json describes it.
@@ -91,16 +72,6 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		}
 	}
 	httpaccess.Serve(r.mux, w, q, r.refuse)
-}
-
-func (r *Relay) authenticated(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		if status, why := r.Access.Refuse(w, q, "relay"); status != 0 {
-			r.refuse(w, status, why)
-			return
-		}
-		next.ServeHTTP(w, q)
-	})
 }
 
 func getOpenAPI(w http.ResponseWriter, _ *http.Request) {

@@ -89,8 +89,7 @@ func (f *follower) first(ctx context.Context, round stream.Round) (relayhttp.Sta
 // news waits until the state is another than the one that was seen, and returns it, or the same at the end of the time.
 func (f *follower) news(ctx context.Context, round stream.Round, seen string, wait time.Duration) (s relayhttp.State,
 	ok bool) {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
+	over := time.After(wait)
 	for {
 		_, _, changed := f.now()
 		if s, ok = f.at(ctx, round); !ok || s.Tag() != seen {
@@ -98,7 +97,7 @@ func (f *follower) news(ctx context.Context, round stream.Round, seen string, wa
 		}
 		select {
 		case <-changed:
-		case <-timer.C:
+		case <-over:
 			f.all.followed(f.task)
 			return f.at(ctx, round)
 		case <-ctx.Done():

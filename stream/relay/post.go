@@ -135,7 +135,7 @@ func (r *Relay) posting(w http.ResponseWriter, q *http.Request,
 	forward(f, body)
 }
 
-// silent logs, now and then, that nothing answered what was forwarded.
+// silent logs, at most once every stream.TellEvery, that a forwarded request got no answer.
 func (r *Relay) silent(task stream.Task, what string, err error) {
 	r.mu.Lock()
 	level := r.silence.Level(time.Now(), err)

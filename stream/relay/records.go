@@ -68,7 +68,7 @@ func (r *Relay) getHashed(w http.ResponseWriter, q *http.Request) {
 	record(w, m.Data, "public, max-age=31536000, immutable")
 }
 
-// read reads the record of a name from the broker. If it cannot, it has answered.
+// read reads the record of a name from the broker. If ok is false, it has written the response.
 func (r *Relay) read(w http.ResponseWriter, q *http.Request, name string) (m stream.Message, ok bool) {
 	task, err := stream.ParseTask(q.PathValue("task"))
 	if err == nil && !r.followers.serves(task) {

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -57,14 +58,14 @@ type Config struct {
 	Logger        *slog.Logger // default: none
 }
 
-// A ConfigError means that a Config cannot be, whatever the broker does.
+// A ConfigError means that a Config is invalid, whatever the broker does.
 type ConfigError struct{ why string }
 
 func (e *ConfigError) Error() string { return "relay: " + e.why }
 
 func wrong(format string, args ...any) error { return &ConfigError{fmt.Sprintf(format, args...)} }
 
-// Validate refuses what cannot be, whatever the broker is.
+// Validate returns a ConfigError if c is invalid.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()
 	return err
@@ -85,15 +86,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.PerAddress < 0 || c.Waiting < 0 {
 		return c, wrong("PerAddress %d, Waiting %d: want no negative bounds", c.PerAddress, c.Waiting)
 	}
-	if c.PerAddress == 0 {
-		c.PerAddress = DefaultPerAddress
-	}
-	if c.Waiting == 0 {
-		c.Waiting = DefaultWaiting
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.PerAddress = cmp.Or(c.PerAddress, DefaultPerAddress)
+	c.Waiting = cmp.Or(c.Waiting, DefaultWaiting)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c, nil
 }
 
@@ -125,7 +120,7 @@ func New(c Config) (*Relay, error) {
 	r := &Relay{Config: c, bodyTime: bodyTime, followers: newFollowers(c),
 		polls: newBounds(c.PerAddress, c.Waiting), posts: newBounds(c.PerAddress, maxMessages),
 		reads: newBounds(c.PerAddress, maxMessages)}
-	r.mux = r.routes()
+	r.mux = r.Access.Mux(r.table(), "relay", r.refuse)
 	return r, nil
 }
 

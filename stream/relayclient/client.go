@@ -66,13 +66,11 @@ func (c Config) withDefaults() (Config, error) {
 	c.URL = strings.TrimSuffix(c.URL, "/")
 	c.Timeout, c.Wait = cmp.Or(c.Timeout, defaultTimeout), cmp.Or(c.Wait, defaultWait)
 	c.Posts = cmp.Or(c.Posts, defaultPosts)
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c, nil
 }
 
-// Validate refuses what no relay is reached by.
+// Validate refuses a configuration that no relay can be reached with.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()
 	return err
@@ -139,14 +137,14 @@ func (c *Client) Limits() stream.Limits { return stream.Limits{} }
 // Spread implements stream.Spreader: after a lost connection each try waits for a time drawn below it.
 func (c *Client) Spread(over time.Duration) { c.spread.Store(int64(over)) }
 
-// An answer holds what came back, of a relay or of somebody between.
+// An answer is a response from the relay, or from a proxy in front of it.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// A statusError is an answer that says nothing of what was asked.
+// A statusError is an answer that does not answer the request.
 type statusError struct {
 	status int
 	text   string
@@ -157,7 +155,8 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("no answer from the relay: HTTP status %d: %q", e.status, e.text)
 }
 
-// do makes a request below the task's path, within a time, and reads an answer of at most so many bytes.
+// do makes a request below the task's path. It fails if that takes longer than within, or if the answer has more than
+// most bytes.
 func (c *Client) do(ctx context.Context, within time.Duration, most int64, method string, task stream.Task, path string,
 	body []byte) (answer, error) {
 	limited, cancel := context.WithTimeout(ctx, within)
@@ -195,7 +194,7 @@ func (c *Client) do(ctx context.Context, within time.Duration, most int64, metho
 	return a, err
 }
 
-// lost returns what the end of a request means: the caller's end is the caller's, all else a lost connection.
+// lost returns the error of a request that broke off: the context's if the caller ended it, otherwise a lost connection.
 func (c *Client) lost(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -213,7 +212,7 @@ func (c *Client) lost(ctx context.Context, err error) error {
 	return fmt.Errorf("%w by the relay: %w", stream.ErrDisconnected, err)
 }
 
-// wrong returns the error of an answer that is none.
+// wrong returns the error for an answer with an unexpected status.
 func (c *Client) wrong(a answer) error {
 	const most = 200
 	text := string(a.body)

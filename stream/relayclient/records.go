@@ -150,7 +150,7 @@ func (c *Client) hashed(ctx context.Context, subject string, hash relayhttp.Hash
 	return bytes.Clone(a.body), nil
 }
 
-// kept is the number of records that a client keeps, those that it asked for last.
+// kept is the number of records that a client caches, the last that it requested.
 const kept = 8
 
 // recent keeps the records that were read last by their hash: a device requests the same ones again and again.

@@ -158,10 +158,8 @@ func (c *Client) later(pause time.Duration) time.Duration {
 func around(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
 func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(d):
 	}
 }

@@ -36,13 +36,10 @@ func (id *Identity) Public() ed25519.PublicKey {
 
 func (id *Identity) String() string { return fmt.Sprintf("identity %x", []byte(id.Public())) }
 
-// GoString keeps %#v from printing the private key.
-func (id *Identity) GoString() string { return id.String() }
-
 // LogValue keeps slog from printing the private key.
 func (id *Identity) LogValue() slog.Value { return slog.StringValue(id.String()) }
 
-// Format keeps every other verb from printing the private key.
+// Format keeps every verb from printing the private key.
 func (id *Identity) Format(f fmt.State, _ rune) { fmt.Fprint(f, id.String()) }
 
 // Secret returns 32 bytes that follow from the private key and a label, by HKDF-SHA-256: shown to nobody, the same in

@@ -49,9 +49,6 @@ func NewRoundKey(suite wire.Suite) (*RoundKey, error) {
 	return k, nil
 }
 
-// Suite returns the suite of the key.
-func (k *RoundKey) Suite() wire.Suite { return k.suite }
-
 // Public returns the key for Open and for Context.Public. It outlives Erase.
 func (k *RoundKey) Public() []byte { return bytes.Clone(k.public) }
 
@@ -101,11 +98,8 @@ func (k *RoundKey) Erase() {
 
 func (k *RoundKey) String() string { return fmt.Sprintf("round key of %v", k.suite) }
 
-// GoString keeps %#v from printing the private key.
-func (k *RoundKey) GoString() string { return k.String() }
-
 // LogValue keeps slog from printing the private key.
 func (k *RoundKey) LogValue() slog.Value { return slog.StringValue(k.String()) }
 
-// Format keeps every other verb from printing the private key.
+// Format keeps every verb from printing the private key.
 func (k *RoundKey) Format(f fmt.State, _ rune) { fmt.Fprint(f, k.String()) }

@@ -31,7 +31,7 @@ export interface Options {
   pins?: { task?: string; learner?: string; stage?: string }
   trustFirstUse?: boolean
   policy?: Policy
-  /** Whom to ask for a token, where the task wants one of each person: fromIssuer('https://app.example/grant'). */
+  /** The source of tokens, for a task that requires one of each person: fromIssuer('https://app.example/grant'). */
   grant?: Issuer
   /**
    * Whether to check that the whole declaration could stand in a task file, what people read and no number rests on too: in
@@ -138,9 +138,9 @@ export class Device {
   private readonly going = new Map<string, Going>()
   private readonly stop = new AbortController()
   private readonly transport: Transport
-  private state: Latest | null = null // that was acted on
-  private news: Latest | null = null // that is to be acted on
-  private readNews = 0 // when, where reading failed
+  private state: Latest | null = null // the records that were acted on
+  private news: Latest | null = null // the records to act on
+  private readNews = 0 // when news were read, if that failed
   private round: Round | null = null
   private endedAt = 0
   private ended = false
@@ -150,8 +150,8 @@ export class Device {
   private beatAt = 0
   private out = 0 // requests on their way
   private readonly clock = new Clock()
-  private heard = { broker: 0, at: -Infinity } // the broker's time, and when it was told
-  private compared = -Infinity // at, of what was heard
+  private heard = { broker: 0, at: -Infinity } // the broker's time, and the own clock when it came
+  private compared = -Infinity // heard.at of the last comparison of the clocks
   private saidAhead = false
   private token: Bytes | null = null // of the task's issuer
   private denied = false // the issuer gave this person's token to somebody else

@@ -61,7 +61,7 @@ class FileStore implements Store {
         throw new Refused('store', `line ${i + 1} of ${path}`, 'a line that this device wrote')
       }
     }
-    // Written as it stands now: one line a task, and charges once.
+    // The file is written as it is now: one line for each task, and each charge once.
     const names = new Set([...this.states.keys(), ...this.grants.keys(), ...[...this.events.keys()].map((k) => k.slice(0, k.indexOf(' ')))])
     const now = [...names].map((n) => write({
       name: n, ...(this.states.has(n) && { task: this.states.get(n)! }), ...(this.grants.has(n) && { grant: this.grants.get(n)! }),

@@ -1,4 +1,4 @@
-// Chunks: what a task needs beside what every task does is loaded when the task asks for it.
+// Chunks: code that only some tasks need is loaded when such a task is read.
 import type { Declaration } from './declaration.js'
 import { labelKind } from './features.js'
 import { dhkem, type Kem } from './seal.js'

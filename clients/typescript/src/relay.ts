@@ -49,7 +49,7 @@ const mostAlive = 60_000 // bytes of requests that outlive their page
 
 /** What a relay's address needs beside it. */
 export interface RelayOptions {
-  bearer?: string // a token, where the relay asks for one: it says who may use the relay, and nothing about people
+  bearer?: string // the token of a relay that requires one: it names users of the relay, not people
   fetch?: typeof fetch
   timeoutMs?: number // of one request that does not wait; default 15,000
 }

@@ -25,7 +25,7 @@ let seed = fleet.seed ?? 1
 const lot = (): number => (seed = (seed * 48271) % 2147483647) / 2147483647 // of faults alone
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-// Moments at which a connection dies: before it asks, with a place that it does not hear of, charged before its report
+// Moments at which a connection dies: before it asks, with a place whose answer it never gets, charged before its report
 // leaves, or before its report is acknowledged.
 const moments = ['asking', 'placed', 'charged', 'published'] as const
 

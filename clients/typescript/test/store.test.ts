@@ -1,4 +1,4 @@
-// The store in a folder: what is written stands after a crash, and one device has it.
+// The store in a folder: records survive a crash, and one device at a time uses the folder.
 import assert from 'node:assert/strict'
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -55,7 +55,7 @@ func (w *world) record() record {
 	return r
 }
 
-// stood returns by subject the records on the broker, and all records that were seen on subjects from which one was
+// stood returns, by subject, the records on the broker and every record that was seen on a subject before one there was
 // lost or removed.
 func (w *world) stood() map[string][][]byte {
 	all := map[string][][]byte{}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A trouble is one fault: what happened to whom, and when it may have had an effect.
+// A trouble is one fault: what happened, the process that it happened to, and when it may have had an effect.
 type trouble struct {
 	what     string
 	of       *process // nil: the broker

@@ -196,7 +196,7 @@ func (d drain) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream
 	return acks, nil
 }
 
-// A denial is a broker that keeps every message and says of some, whenever it is asked, that it did not.
+// A denial is a broker that keeps every message, and denies at every request that it has some of them.
 type denial struct{ stream.Transport }
 
 func denies() broken { return broken{link: func(l *link) { l.writer = denial{l.writer} }} }

@@ -83,7 +83,7 @@ func (w *world) lied(how lie) {
 	w.lies[how]++
 }
 
-// hears makes the broker begin or stop lying to a device.
+// hears makes the broker begin to lie to a device, or stop.
 func (p *publisher) hears(how lie) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

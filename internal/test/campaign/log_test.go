@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A log keeps the last lines of what a process says.
+// A log keeps the last lines that a process logged.
 type log struct {
 	mu    sync.Mutex
 	lines []string

@@ -60,7 +60,7 @@ func (w *world) forge(request []byte) (answer []byte, forged bool) {
 	return a.Record(), true
 }
 
-// told notes an answer that a publisher got.
+// told records an answer that a publisher got.
 func (l *link) told(subject string, request, answer []byte, asked time.Time) {
 	r, _ := stream.ParsePlaceRequest(request)
 	a, err := stream.ParsePlaceAnswer(answer)
@@ -168,7 +168,7 @@ func TestPlacesInCampaigns(t *testing.T) {
 	}
 }
 
-// A believer takes every request for granted, whatever the stage says.
+// A believer takes every request for granted, whatever the stage answers.
 type believer struct{ stream.Transport }
 
 func (b believer) Place(_ context.Context, _ string, request []byte) ([]byte, error) {

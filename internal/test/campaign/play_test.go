@@ -133,7 +133,7 @@ func (w *world) finish() (ended bool) {
 	}
 }
 
-// alive reports whether a life goes on and has not been told to end.
+// alive reports whether a life goes on and was not stopped.
 func (l *life) alive() bool { return l.running() && l.link.ctx.Err() == nil }
 
 func (w *world) shutdown() {

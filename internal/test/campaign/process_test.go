@@ -55,7 +55,7 @@ func (l *life) running() bool {
 	}
 }
 
-// start begins a life unless one is running that has not been told to end.
+// start begins a life, unless one is running that was not stopped.
 func (w *world) start(p *process) {
 	if old := p.current(); old.running() {
 		if old.link.ctx.Err() == nil {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/device"
@@ -64,7 +66,7 @@ func newPublisher(w *world, number, many int) *publisher {
 	p := &publisher{w: w, number: number, many: many, store: participation.NewMemoryStore(),
 		drawn:   map[participation.Key]int{},
 		reports: map[[16]byte]ticket{}, final: map[participation.Key]participation.State{}, doubts: map[uint64]bool{},
-		ledger: ledger.NewMemory(), told: map[int][]telling{}, charged: map[int]time.Time{}, shown: map[ticket][]answer{},
+		ledger: memory.NewLedger(), told: map[int][]telling{}, charged: map[int]time.Time{}, shown: map[ticket][]answer{},
 		fooled: map[int]bool{}, lie: w.Lie}
 	p.process = &process{name: fmt.Sprint("publisher", number), begin: p.publish, exclusive: true}
 	for i := range many {
@@ -107,7 +109,7 @@ func (p *publisher) rows() iter.Seq2[task.Row, error] {
 // publish begins a life that offers all rows again; the store knows which took part.
 func (p *publisher) publish(l *link) (func(context.Context) error, func() string) {
 	if p.w.broken.forgets {
-		p.store, p.ledger = participation.NewMemoryStore(), ledger.NewMemory()
+		p.store, p.ledger = participation.NewMemoryStore(), memory.NewLedger()
 	}
 	store := &lifeStore{Store: p.store, p: p}
 	l.onKill = func() {

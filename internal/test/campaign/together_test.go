@@ -19,7 +19,6 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
-	"github.com/panlearn/panlearn/stream/device/ledger"
 	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -97,7 +96,7 @@ func (a *adversary) close(r stream.Round, attempt stream.Attempt, of stream.Hash
 	time.Sleep(2 * time.Minute)
 }
 
-// A deaf writer passes all reports on and answers what a lie says.
+// A deaf writer passes all reports on, and answers as its lie requires.
 type deaf struct {
 	stream.Transport
 	lie lie
@@ -170,7 +169,7 @@ func (a *adversary) holds(h *holding) map[participation.Key]map[string]bool {
 // live runs one of the three silos, of so many rows, in one life after the other, until ctx ends.
 func (a *adversary) live(ctx context.Context, many int, lie lie) *holding {
 	h, book := &holding{Store: participation.NewMemoryStore(), blocks: map[[16]byte]participation.Key{}},
-		ledger.NewMemory()
+		memory.NewLedger()
 	rows := func(yield func(task.Row, error) bool) {
 		for i := range many {
 			if !yield(task.Row{File: "rows", Line: int64(i) + 1, Number: int64(i), Index: []int32{int32(i % 3)},

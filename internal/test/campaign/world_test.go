@@ -162,7 +162,7 @@ type world struct {
 	violations []string
 	troubles   []trouble
 	sprung     map[string]int // traps
-	lies       map[lie]int    // that a broker told of a user's report
+	lies       map[lie]int    // that a broker told about a user's report
 	epsilons   map[accounting.Release]float64
 }
 

@@ -136,7 +136,7 @@ func (d *deployment) write(name string, data []byte) {
 	}
 }
 
-// ended waits for the end of a process and says whether it was a success.
+// ended waits for the end of a process and reports whether it was a success.
 func (d *deployment) ended(p *procs.Process) bool {
 	d.t.Helper()
 	exit, err := p.Wait(d.ctx)

@@ -6,7 +6,7 @@
 //	```sh test                  run it; it has to succeed
 //	```sh test needs=curl,jq    the same where these programs are, else NOT RUN is printed
 //	```sh test background=8090  leave it running, go on when something listens on that port
-//	```sh test long             run it where PANLEARN_DEEP asks for long tests, else NOT RUN is printed
+//	```sh test long             run it where PANLEARN_DEEP enables long tests, else print NOT RUN
 //	```sh test users=2000       where it does not, files of events and the task quickstart have that many users
 //	```sh norun="why"           not run; its commands and flags are still looked up in --help
 //	```text output              what the block before prints, times and hashes aside; a line ... is any number of lines

@@ -20,7 +20,7 @@ import (
 // processes bounds how many devices in TypeScript share a core: outside of tests each has one of its own.
 const processes = 2
 
-// told holds what a device in TypeScript says.
+// told holds the output of a device in TypeScript.
 type told struct {
 	Ready, Accepted bool
 	State, Failed   string
@@ -57,7 +57,7 @@ func (f *fleet) script(relay string, devices int, dying float64) func(c *crowd) 
 		must(f.t, err)
 		command.Stderr = &failed
 		must(f.t, command.Start())
-		go func() { // all the time: Node stops where nobody reads what it says
+		go func() { // all the time: Node stops if nobody reads its output
 			missing := len(events)
 			for decoder := json.NewDecoder(out); ; {
 				var one told

@@ -260,8 +260,9 @@ func (w *relayedTask) scrape(t *testing.T) string {
 	return string(text)
 }
 
-// TestReportAndLeave: clients connect, read which round is the newest and the round by its hash, report, and leave, so many
-// a second. It says how far that came; short, that all of them are answered. Every client that is answered is stored.
+// TestReportAndLeave: clients connect, read which round is the newest and the round by its hash, report, and leave, so
+// many a second. It prints how far that came; in the short form it checks that all of them are answered. Every client
+// that is answered is stored.
 func TestReportAndLeave(t *testing.T) {
 	rate, span := 200, 2*time.Second
 	kinds := []bool{true}

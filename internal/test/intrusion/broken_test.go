@@ -137,7 +137,7 @@ func (c *careless) Commit(ctx context.Context, next state.Checkpoint, entries []
 	return c.Store.Commit(ctx, next, entries, kept...)
 }
 
-// quiet is a logger of Pebble that says nothing.
+// quiet is a logger of Pebble that logs nothing.
 type quiet struct{}
 
 func (quiet) Infof(string, ...any)  {}

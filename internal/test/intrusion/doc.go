@@ -15,7 +15,7 @@
 // recorded reports are opened, and the running totals added up in the order in which the stage took them. Then every
 // byte of every copy is searched, at every offset, in many encodings, for
 //
-//   - what one user's report says, and the gradient behind it;
+//   - the content of one user's report, and the gradient behind it;
 //   - the totals between two reports, or a closed round's totals before its top-up;
 //   - the sum of the users' gradients without noise;
 //   - the private key of an attempt, or an identity's private key outside its file.

@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// openReport returns what a recorded report says, to somebody who has the attempt's key.
+// openReport decrypts a recorded report with the attempt's key.
 func (w *world) openReport(a *attempt, m stream.Message) (id [16]byte, packed []byte) {
 	var r wire.Report
 	must(stream.Unmarshal(m.Data, &r))

@@ -22,7 +22,7 @@ import (
 )
 
 // askToStop asks a publisher to stop, with SIGTERM and SIGINT by turns, waits for it, and holds its summary against
-// its store. It says whether that is what ended it.
+// its store. It reports whether that is what ended it.
 func (f *fleet) askToStop(r *role, turn int) bool {
 	f.t.Helper()
 	signal, ask := syscall.SIGTERM, r.Terminate

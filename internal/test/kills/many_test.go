@@ -262,7 +262,7 @@ type listing struct{ Task, State, Line string }
 // settled reports whether a publisher has settled all rows. A task whose file is away for a moment is ended, too.
 func (l listing) settled() bool { return l.State == "ended" && l.Line == "All its rows are settled." }
 
-// listed returns what a process says of its tasks; nil: it does not answer.
+// listed returns the list of tasks that a process serves; nil: it does not answer.
 func (c *crowd) listed(process int) []listing {
 	resp, err := http.Get("http://" + c.at[process] + "/v1/tasks")
 	if err != nil {

@@ -141,7 +141,7 @@ func (w *witness) checkDisk(f *fleet) state.Checkpoint {
 	return c
 }
 
-// notOnDisk lists the records of the learner that were seen and are not what its disk says.
+// notOnDisk lists the records of the learner that were seen and differ from those on its disk.
 func notOnDisk(book map[string][]byte, c state.Checkpoint, err error) (all []string) {
 	if err != nil && !errors.Is(err, state.ErrEmpty) {
 		return []string{err.Error()}

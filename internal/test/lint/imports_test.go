@@ -71,7 +71,7 @@ var mayImport = map[string][]string{
 	"stream/manifest": {"learner/convex", "learner/practical", "randomizer", "randomizer/accounting", "shuffle",
 		"stream", "stream/grant", "stream/seal", "stream/wire"},
 	"stream/retention":         {"stream"},
-	"internal/test/memory":     {"stream", "stream/retention"},
+	"internal/test/memory":     {"stream", "stream/device/ledger", "stream/device/participation", "stream/retention"},
 	"internal/test/granttest":  {"stream", "stream/grant"},
 	"stream/natsjs":            {"stream"},
 	"stream/natsjs/embedded":   {"stream/natsjs"},
@@ -107,7 +107,7 @@ var mayImport = map[string][]string{
 	"internal/dashboard": {"internal/build", "internal/cli", "internal/model", "internal/obs", "internal/wording",
 		"learner",
 		"learner/method", "learner/practical", "learner/service", "shuffle/stage"},
-	"internal/devca":            {"deploy", "stream/natsjs"},
+	"internal/devca":            {"deploy", "internal/disk", "stream/natsjs"},
 	"internal/devicepage":       {"stream"},
 	"internal/test/permissions": {}, // tests alone
 	"internal/test/intrusion":   {}, // tests alone

@@ -1,4 +1,4 @@
-// Package longtest says which tests are long, so that each prints the same line where it does not run.
+// Package longtest marks long tests, and prints one line for each that does not run.
 package longtest
 
 import (

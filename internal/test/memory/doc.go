@@ -9,6 +9,8 @@
 // is lost, its message stored twice, its read answered by a replica that lags. Faults are a function of the calls
 // and a seed, so that a failing run can be run again. Nothing is ever written to disk.
 //
+// A [Ledger] is a device's ledger without a disk.
+//
 // Steps:
 //
 //  1. [New] with a [Config]; the zero Config is a broker without faults.

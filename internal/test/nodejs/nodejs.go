@@ -15,7 +15,7 @@ import (
 )
 
 // Client returns the folder of the device and the path of node. Where node or the packages are missing that
-// package-lock.json pins, it says so and skips.
+// package-lock.json pins, it prints so and skips.
 func Client(t *testing.T) (folder, node string) {
 	t.Helper()
 	_, file, _, _ := runtime.Caller(0)

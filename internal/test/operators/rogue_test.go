@@ -109,7 +109,7 @@ func (l *rogue) takes(report []byte) split.Outcome {
 	return l.core.Add(job)[0]
 }
 
-// says sends a message, and returns the helper's reply; nil: none.
+// says sends a message and returns the helper's reply; nil: none came.
 func (l *rogue) says(message any) any {
 	l.t.Helper()
 	if r, ok := message.(*split.Request); ok {

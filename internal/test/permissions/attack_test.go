@@ -28,7 +28,7 @@ type attack struct {
 	scene   string // attacks of one role with the same name here do not disturb each other; empty: one for this attack
 }
 
-// A trial makes the attack and says whether it worked.
+// A trial makes the attack and reports whether it worked.
 type trial = func(t *testing.T, s *scene, c *client) bool
 
 // TestAttacks: each works where it is said to, and none on the shipped configuration or on a site in operator mode.

@@ -13,7 +13,7 @@ import (
 var roleOf = map[string]natsadmin.Role{admin: natsadmin.Admin, learner: natsadmin.Learner, stage: natsadmin.Stage,
 	helper: natsadmin.Helper, publisher: natsadmin.Publisher}
 
-// examine returns what the doctor says of one check; every finding of it, in one line each.
+// examine returns the doctor's findings of one check, a line each.
 func examine(t *testing.T, s *scene, role string, expect natsadmin.Expect, check string) (natsadmin.Status, string) {
 	t.Helper()
 	if expect.Now.IsZero() {

@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// A serverLog keeps what a server says of violations.
+// A serverLog keeps the lines about violations in a server's log.
 type serverLog struct {
 	mu         sync.Mutex
 	violations []string

@@ -236,7 +236,7 @@ func (c *client) request(t *testing.T, subject, body string) (*nats.Msg, error) 
 func (c *client) requestMsg(t *testing.T, m *nats.Msg) (*nats.Msg, error) {
 	t.Helper()
 	wait, none := patience, errors.New("no answer")
-	if c.across != nil { // a leaf node drops what it may not pass on, and says nothing
+	if c.across != nil { // a leaf node drops silently what it may not pass on
 		wait, none = silence, errViolation
 	}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), wait, none)

@@ -62,7 +62,7 @@ func (c *Cluster) URL() string {
 	return strings.Join(all, ",")
 }
 
-// Kill ends a node with SIGKILL and returns when it is gone. It says whether that is what ended it.
+// Kill ends a node with SIGKILL and returns when it is gone. It reports whether that is what ended it.
 func (c *Cluster) Kill(node int) bool { return c.Nodes[node].Kill() }
 
 // Restart begins another life of a node on the same folder and ports. It does not wait for its health.

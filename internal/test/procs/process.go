@@ -153,7 +153,7 @@ func (p *Process) Lives() int {
 	return p.lives
 }
 
-// Kill ends the process with SIGKILL, frozen or not, and returns when it is gone. It says whether that is what
+// Kill ends the process with SIGKILL, frozen or not, and returns when it is gone. It reports whether that is what
 // ended it.
 func (p *Process) Kill() bool {
 	l := p.newest()

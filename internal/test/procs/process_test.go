@@ -106,7 +106,7 @@ func TestPortsLieBelowOutgoingConnections(t *testing.T) {
 	}
 }
 
-// TestWithin: a test gives up at its limit, and before go test does, and what waited says so.
+// TestWithin: a test gives up at its limit, before go test does, and its error names what it waited for.
 func TestWithin(t *testing.T) {
 	end, timed := t.Deadline()
 	for _, limit := range []time.Duration{0, time.Second, 1000 * time.Hour} {

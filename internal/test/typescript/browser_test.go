@@ -30,7 +30,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// chromium starts a headless Chromium with a profile of its own. Where there is none, it says so and skips.
+// chromium starts a headless Chromium with a profile of its own. If there is none, it prints so and skips.
 func chromium(t *testing.T) context.Context {
 	t.Helper()
 	browser, _ := chromiumWith(t, t.TempDir())

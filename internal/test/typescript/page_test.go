@@ -174,8 +174,8 @@ func (v *visit) reports() (posted, all int) {
 
 // TestPersonTakesPart: somebody opens the live page of a quickstart that keeps a place, follows its link, reads what the
 // browser computed, agrees, and takes part. The page is loaded again, goes offline and comes back, and learns that the
-// report was counted; the learner counts it, too. A second tab reports nothing. Who wants to take no part is asked nothing
-// any more, and who erases what the browser keeps is asked as if for the first time.
+// report was counted; the learner counts it, too. A second tab reports nothing. A person who
+// declines is not asked again; one who erases what the browser keeps is asked as if for the first time.
 func TestPersonTakesPart(t *testing.T) {
 	browser := chromium(t)
 	ports, err := procs.FreePorts(1)

@@ -240,7 +240,7 @@ func (d *deployment) fleetOf(n, latencyMs int, cuts float64, event func(i int) a
 	return p
 }
 
-// A told holds what a device printed.
+// A told holds the output of a device.
 type told struct {
 	Device        int
 	Accepted      bool

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// checks holds, by number, what the error of each check says, and no other error.
+// checks holds, by number, words that are in the error of that check and in no other error.
 var checks = map[string]string{
 	// The record.
 	"S1":  `decode (Signed|Task|Round|Open|Claim|Close|End): malformed`,
@@ -72,7 +72,7 @@ var checks = map[string]string{
 	"B41": `decode Join: suite SUITE_NONE: two operators`,
 	"B42": `issuer_key has \d+ bytes: want 342`,
 	"B38": `decode (Claim|Close): (open|join)_hash has \d+ bytes`,
-	// Pins, and what a policy says of a task before its plan is looked at.
+	// Pins, and checks of a policy before the plan is read.
 	"P1":  `^refused: task hash .* which this state folder pins`,
 	"P2":  `^refused: task hash .* pinned by nobody`,
 	"P3":  `^refused: task is .*: want one of the policy's tasks`,
@@ -256,7 +256,7 @@ func Refused(t *testing.T, name, number string, err error) {
 // listed finds the checks in the page: a number at the beginning of a point of a list, and the functions at its end.
 var listed = regexp.MustCompile("(?ms)^- \\*\\*([A-Z][0-9]+)\\*\\* (.*?)(?:\n\n|\n- |\\z)")
 
-// Page returns the numbers of the page's checks, with what the page says of each. root is the folder of the module.
+// Page returns the numbers of the page's checks, with the page's text about each. root is the folder of the module.
 func Page(t *testing.T, root string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "docs/reference/refusals.md"))

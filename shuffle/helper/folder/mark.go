@@ -43,7 +43,7 @@ func decodeMark(data []byte) (m mark, ok bool) {
 	rest = rest[copy(m.folder[:], rest):]
 	rest = rest[copy(m.own[:], rest):]
 	rest = rest[copy(m.task[:], rest):]
-	x, err := split.DecodeAttempt(rest[:attempt])
+	x, err := split.Decode[split.Attempt](rest[:attempt])
 	if m.X = x; len(rest) > attempt+sha256.Size {
 		m.Signed = rest[attempt : len(rest)-sha256.Size : len(rest)-sha256.Size]
 	}

@@ -70,7 +70,7 @@ func (f *Folder) create() (key ed25519.PublicKey, made bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	if err := f.write(f.named(rosterFile), roster.New(drawn.Public()).Encode(rosterTitle)); err != nil {
+	if err := f.fs.Replace(f.named(rosterFile), roster.New(drawn.Public()).Encode(rosterTitle)); err != nil {
 		return nil, false, err
 	}
 	return drawn.Public(), true, drawn.Keep()
@@ -89,7 +89,7 @@ func Make(dir string, key ed25519.PublicKey) error {
 		if err := f.hasNone(); err != nil {
 			return err
 		}
-		return f.write(f.named(rosterFile), roster.New(key).Encode(rosterTitle))
+		return f.fs.Replace(f.named(rosterFile), roster.New(key).Encode(rosterTitle))
 	}); err != nil {
 		return fmt.Errorf("leader's folder: %w", err)
 	}
@@ -122,7 +122,7 @@ func at(dir string) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("leader's folder: %w", err)
 	}
-	return &Folder{dir: dir, fs: files{sync: (*os.File).Sync, syncFolder: disk.SyncFolder}}, nil
+	return &Folder{dir: dir, fs: disk.Durable}, nil
 }
 
 func (f *Folder) named(name string) string { return filepath.Join(f.dir, name) }
@@ -187,6 +187,6 @@ func (f *Folder) list(task stream.Hash, own roster.ID) error {
 		if err != nil {
 			return err
 		}
-		return f.write(f.named(rosterFile), r.With(task, own).Encode(rosterTitle))
+		return f.fs.Replace(f.named(rosterFile), r.With(task, own).Encode(rosterTitle))
 	})
 }

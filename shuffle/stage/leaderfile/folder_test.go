@@ -96,8 +96,8 @@ func TestCrashOfCreate(t *testing.T) {
 			}
 			return nil
 		}
-		f.fs.sync = func(file *os.File) error { return errors.Join(fails(), file.Sync()) }
-		f.fs.syncFolder = func(string) error { return fails() }
+		f.fs.File = func(file *os.File) error { return errors.Join(fails(), file.Sync()) }
+		f.fs.Folder = func(string) error { return fails() }
 		_, made, err := f.create()
 		if killed := err != nil; killed != (n == 1 || n == 2) {
 			t.Fatalf("sync %d: %v", n, err)

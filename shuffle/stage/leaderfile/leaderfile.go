@@ -31,7 +31,6 @@ const (
 	preparedSuffix = ".prepared"
 	keySuffix      = ".key"
 	shareSuffix    = ".share"
-	temporary      = ".new"
 )
 
 const keySize = 32 // of AES-256
@@ -43,13 +42,7 @@ var suffixes = []string{keySuffix, preparedSuffix, shareSuffix}
 type Folder struct {
 	dir string
 	key ed25519.PublicKey
-	fs  files
-}
-
-// files are the operations on files that a test makes fail.
-type files struct {
-	sync       func(*os.File) error
-	syncFolder func(dir string) error
+	fs  disk.Syncer
 }
 
 var _ stage.Folder = (*Folder)(nil)
@@ -86,9 +79,9 @@ func (f *Folder) Begin(task stream.Hash) error {
 			return err
 		}
 		if begun {
-			return errors.Join(f.sweep(task, m.LeaderMarks), f.fs.syncFolder(f.dir)) // which may have failed before
+			return errors.Join(f.sweep(task, m.LeaderMarks), f.fs.Folder(f.dir)) // which may have failed before
 		}
-		if err := f.write(f.path(task, marksSuffix), m.encode(task)); err != nil {
+		if err := f.fs.Replace(f.path(task, marksSuffix), m.encode(task)); err != nil {
 			return err
 		}
 		return f.list(task, m.own)
@@ -132,10 +125,10 @@ func (f *Folder) Prepare(task stream.Hash, p split.Prepared) (ok bool, err error
 			if err != nil {
 				return false, err
 			}
-			if err := f.write(f.of(p.X(), keySuffix), key); err != nil {
+			if err := f.fs.Replace(f.of(p.X(), keySuffix), key); err != nil {
 				return false, err
 			}
-			return true, f.write(f.of(p.X(), preparedSuffix), sealed)
+			return true, f.fs.Replace(f.of(p.X(), preparedSuffix), sealed)
 		})
 }
 
@@ -148,7 +141,7 @@ func (f *Folder) Release(task stream.Hash, x split.Attempt, signed []byte) (ok b
 				standing, err := os.ReadFile(f.of(x, shareSuffix))
 				return bytes.Equal(standing, signed), err
 			}
-			return true, f.write(f.of(x, shareSuffix), signed)
+			return true, f.fs.Replace(f.of(x, shareSuffix), signed)
 		})
 }
 
@@ -180,7 +173,7 @@ func (f *Folder) step(task stream.Hash, x split.Attempt, ask func(split.LeaderMa
 			return err
 		}
 		now.LeaderMarks = next
-		if err := f.write(f.path(task, marksSuffix), now.encode(task)); err != nil {
+		if err := f.fs.Replace(f.path(task, marksSuffix), now.encode(task)); err != nil {
 			return err
 		}
 		ok = true
@@ -249,28 +242,9 @@ func (f *Folder) overwrite(path string) error {
 	}
 	_, err = file.Write(make([]byte, keySize))
 	if err == nil {
-		err = f.fs.sync(file)
+		err = f.fs.File(file)
 	}
 	return errors.Join(err, file.Close())
-}
-
-// write replaces a file, and returns only once no crash undoes that.
-func (f *Folder) write(path string, data []byte) error {
-	file, err := os.CreateTemp(f.dir, filepath.Base(path)+".*"+temporary) // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	if err == nil {
-		err = f.fs.sync(file)
-	}
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
-	}
-	return f.fs.syncFolder(f.dir)
 }
 
 func encrypt(key []byte, p split.Prepared) ([]byte, error) {

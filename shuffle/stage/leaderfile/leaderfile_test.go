@@ -189,8 +189,8 @@ func TestFailingDisk(t *testing.T) {
 			}
 			return nil
 		}
-		f.fs.sync = func(file *os.File) error { return errors.Join(broken(), file.Sync()) }
-		f.fs.syncFolder = func(string) error { return broken() }
+		f.fs.File = func(file *os.File) error { return errors.Join(broken(), file.Sync()) }
+		f.fs.Folder = func(string) error { return broken() }
 		x, y := attemptOf(1, 1), attemptOf(1, 2)
 		failed := 0
 		try := func(name string, step func() (bool, error)) {

@@ -40,8 +40,8 @@ func decode(task stream.Hash, data []byte) (m marks, ok bool) {
 	rest = rest[copy(m.own[:], rest):]
 	half := (len(rest) - sha256.Size) / 2
 	var err, failed error
-	m.Prepared, err = split.DecodeAttempt(rest[:half])
-	m.Released, failed = split.DecodeAttempt(rest[half : 2*half])
+	m.Prepared, err = split.Decode[split.Attempt](rest[:half])
+	m.Released, failed = split.Decode[split.Attempt](rest[half : 2*half])
 	return m, err == nil && failed == nil && string(m.encode(task)) == string(data)
 }
 

@@ -15,14 +15,12 @@ import (
 const (
 	suffix     = ".claimed"
 	lockSuffix = ".lock"
-	temporary  = ".new"
 )
 
 // Marks is a folder of marks. Any number of goroutines and processes may use it, and others of the same folder.
 type Marks struct {
-	dir        string
-	syncFile   func(*os.File) error
-	syncFolder func(dir string) error
+	dir string
+	fs  disk.Syncer
 }
 
 // Open creates the folder (mode 0700) if it is missing, and refuses one in which it cannot write.
@@ -37,14 +35,14 @@ func Open(dir string) (*Marks, error) {
 	if err := disk.MakeFolder(dir); err != nil {
 		return nil, fmt.Errorf("folder of marks: %w", err)
 	}
-	probe, err := os.CreateTemp(dir, "probe*"+temporary)
+	probe, err := os.CreateTemp(dir, "probe*.new")
 	if err != nil {
 		return nil, fmt.Errorf("folder of marks: %w", err)
 	}
 	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
 		return nil, fmt.Errorf("folder of marks: %w", err)
 	}
-	return &Marks{dir: dir, syncFile: (*os.File).Sync, syncFolder: disk.SyncFolder}, nil
+	return &Marks{dir: dir, fs: disk.Durable}, nil
 }
 
 func (m *Marks) path(task stream.Hash) string {
@@ -102,29 +100,8 @@ func (m *Marks) Claim(task stream.Hash, round stream.Round, instance [stream.Ins
 	case standing.round > round, standing.round == round && standing.instance != instance:
 		return false, nil
 	case standing.round == round:
-		return true, m.syncFolder(m.dir) // it may have failed before
+		return true, m.fs.Folder(m.dir) // it may have failed before
 	}
-	if err := m.replace(m.path(task), mark{round: round, instance: instance}.encode(task)); err != nil {
-		return false, err
-	}
-	return true, nil
-}
-
-// replace replaces a file, and returns only once no crash undoes that.
-func (m *Marks) replace(path, content string) error {
-	f, err := os.CreateTemp(m.dir, filepath.Base(path)+".*"+temporary) // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(content)
-	if err == nil {
-		err = m.syncFile(f)
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return m.syncFolder(m.dir)
+	err = m.fs.Replace(m.path(task), []byte(mark{round: round, instance: instance}.encode(task)))
+	return err == nil, err
 }

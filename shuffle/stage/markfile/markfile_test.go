@@ -118,7 +118,7 @@ func TestDeathWhileMarking(t *testing.T) {
 			dir := t.TempDir()
 			m := opened(t, dir)
 			wantOurs(t, m, 4, 1, true)
-			if err := os.WriteFile(m.path(stream.Hash{1})+name+temporary, []byte(torn), 0o600); err != nil {
+			if err := os.WriteFile(m.path(stream.Hash{1})+name+".new", []byte(torn), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			wantClaimed(t, opened(t, dir), stream.Hash{1}, 4)
@@ -180,7 +180,7 @@ func TestMarksAreDurable(t *testing.T) {
 	m := opened(t, t.TempDir())
 	task := stream.Hash{1}
 	var done []string
-	m.syncFile = func(f *os.File) error {
+	m.fs.File = func(f *os.File) error {
 		data, err := os.ReadFile(f.Name())
 		if _, named := os.Stat(m.path(task)); err != nil || len(data) == 0 || named == nil {
 			t.Errorf("synced %d bytes of %s, which has its name already: %v", len(data), f.Name(), named == nil)
@@ -188,7 +188,7 @@ func TestMarksAreDurable(t *testing.T) {
 		done = append(done, "file")
 		return f.Sync()
 	}
-	m.syncFolder = func(string) error {
+	m.fs.Folder = func(string) error {
 		if _, err := os.Stat(m.path(task)); err != nil {
 			t.Errorf("the folder is synced before the mark is there: %v", err)
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+
 	"pgregory.net/rapid"
 
 	"github.com/panlearn/panlearn/stream"
@@ -27,7 +29,7 @@ func try(p Policy, charges []ledger.Charge, c ledger.Charge) ([]ledger.Charge, e
 // tasks cost more than the total, and what is refused changes nothing.
 func TestTotalsHoldInEveryWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		book := ledger.NewMemory()
+		book := memory.NewLedger()
 		p := Policy{MaxTotalEpsilon: 3, Period: 100 * time.Second}
 		type paid struct {
 			task    byte
@@ -79,7 +81,7 @@ func TestTotalsHoldInEveryWindow(t *testing.T) {
 
 // A charge that was made while the clock was set back is as young as any other when the clock is right again.
 func TestChargeUnderAClockSetBackStaysYoung(t *testing.T) {
-	book := ledger.NewMemory()
+	book := memory.NewLedger()
 	p := Policy{MaxTotalEpsilon: 2, Period: 10 * time.Hour}
 	right := time.UnixMilli(1e12)
 	charge := func(task byte, clock time.Time) error {

@@ -44,7 +44,7 @@ func newFaulty(seed uint64) *faulty {
 		removed: map[string][]byte{}, left: -1}
 }
 
-// fault counts an operation, and says whether it fails.
+// fault counts an operation, and reports whether it fails.
 func (d *faulty) fault() error {
 	if d.left < 0 {
 		return nil

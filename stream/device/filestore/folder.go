@@ -48,7 +48,7 @@ func openFolder(dir string) (osFolder, error) {
 	d := osFolder{dir, lockName}
 	info, err := os.Stat(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return d, makeFolder(dir)
+		return d, disk.MakeFolder(dir)
 	}
 	if err != nil {
 		return d, err
@@ -60,20 +60,6 @@ func openFolder(dir string) (osFolder, error) {
 					"and end its task with the program that wrote it, or start an empty state folder for other users")
 	}
 	return d, private(info, 0o700)
-}
-
-// makeFolder makes a folder and those above it, durably.
-func makeFolder(dir string) error {
-	if _, err := os.Stat(dir); err == nil {
-		return nil
-	}
-	if err := makeFolder(filepath.Dir(dir)); err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return err
-	}
-	return disk.SyncFolder(filepath.Dir(dir))
 }
 
 // private refuses a file that other users of the machine may read, where file modes tell.

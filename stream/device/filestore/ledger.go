@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -56,7 +57,7 @@ var _ ledger.Ledger = (*Ledger)(nil)
 // format and one that others may read.
 func OpenLedger(dir string) (*Ledger, error) {
 	l := newLedger(dir)
-	err := makeFolder(dir)
+	err := disk.MakeFolder(dir)
 	if err == nil {
 		err = l.create()
 	}
@@ -164,9 +165,7 @@ func (l *Ledger) catchUp() error {
 		l.failed = errors.New("it went back to an older copy while it was in use: what was spent since is forgotten in it")
 		return l.failed
 	}
-	if l.base == 0 {
-		l.base = l.log.size
-	}
+	l.base = cmp.Or(l.base, l.log.size)
 	if l.log.size == known {
 		return nil
 	}

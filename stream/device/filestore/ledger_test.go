@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+
 	"pgregory.net/rapid"
 
 	"github.com/panlearn/panlearn/stream"
@@ -47,7 +49,7 @@ func TestLedgerAnswersAsMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
 		path := filepath.Join(dir, fmt.Sprint(runs))
-		model, l := ledger.NewMemory(), openLedger(t, path)
+		model, l := memory.NewLedger(), openLedger(t, path)
 		keys := []participation.Key{ledger.Everyone, participation.EventKey("a"), participation.EventKey("b")}
 		refused := errors.New("refused")
 		for range rapid.IntRange(1, 6).Draw(t, "writes") {
@@ -200,7 +202,7 @@ func TestLedgerTorn(t *testing.T) {
 // file.
 func TestLedgerWrittenAnew(t *testing.T) {
 	dir := t.TempDir()
-	a, b, model := openLedger(t, dir), openLedger(t, dir), ledger.NewMemory()
+	a, b, model := openLedger(t, dir), openLedger(t, dir), memory.NewLedger()
 	path := filepath.Join(dir, filestore.LedgerName)
 	largest, shrunk := int64(0), false
 	for i := range 40 {

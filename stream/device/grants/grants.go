@@ -19,7 +19,7 @@ type Ask struct {
 	Message []byte // grant.RequestSize bytes
 }
 
-// An Answer is the issuer's. No field means that it gave none: it is asked again.
+// An Answer is the answer of the issuer. The zero Answer means that there was none: the request is made again.
 type Answer struct {
 	Signature []byte // blind
 	Refused   bool   // the person's token was given for another message

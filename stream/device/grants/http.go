@@ -62,8 +62,8 @@ func (l Login) Sign(ctx context.Context, asks []Ask) ([]Answer, error) {
 	return out, failed
 }
 
-// A Gateway is the Source of a gateway, which asks for the people that it names, under a token of its own. A name that
-// is no UTF-8, which JSON cannot carry, gets no token.
+// A Gateway is the Source of a gateway. It requests tokens for the people whom it names, and has an access token of its
+// own. A name that is not UTF-8 gets no token, because JSON cannot carry it.
 type Gateway struct {
 	URL    string // of the issuer's grants
 	Token  string

@@ -1,6 +1,7 @@
 package httpgateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,15 +50,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.NoToken && c.Token != "" {
 		return c, errors.New("gateway: Token and NoToken exclude each other")
 	}
-	if c.Rate == 0 {
-		c.Rate = DefaultRate
-	}
-	if c.MaxBody == 0 {
-		c.MaxBody = defaultMaxBody
-	}
-	if c.MaxWaiting == 0 {
-		c.MaxWaiting = DefaultMaxWaiting
-	}
+	c.Rate = cmp.Or(c.Rate, DefaultRate)
+	c.MaxBody = cmp.Or(c.MaxBody, defaultMaxBody)
+	c.MaxWaiting = cmp.Or(c.MaxWaiting, DefaultMaxWaiting)
 	switch {
 	case !(c.Rate > 0 && c.Rate <= 1e6):
 		return c, fmt.Errorf("gateway: Rate %v: want a number in (0, 1e6]", c.Rate)
@@ -66,9 +61,7 @@ func (c Config) withDefaults() (Config, error) {
 	case c.MaxWaiting < 1 || c.MaxWaiting > 1<<20:
 		return c, fmt.Errorf("gateway: MaxWaiting %d: want 1 to 2^20", c.MaxWaiting)
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c, nil
 }
 

@@ -24,47 +24,21 @@ const maxWait = 10 * time.Minute
 // readyWait is the time that a request waits for the task to be announced, if it names no wait.
 const readyWait = 5 * time.Second
 
-// A route is a method, a path, and what serves it.
-type route struct {
-	method, path string
-	open         bool // needs no token
-	serve        http.HandlerFunc
-}
-
-func (g *Gateway) routes() []route {
-	return []route{
-		{http.MethodPost, "/v1/events", false, g.postEvent},
-		{http.MethodPost, "/v1/batches", false, g.postBatch},
-		{http.MethodPost, "/v1/outcomes", false, g.postOutcomes},
-		{http.MethodGet, "/v1/task", false, g.getTask},
-		{http.MethodGet, "/v1/openapi.json", true, getOpenAPI},
-		{http.MethodGet, "/healthz", true, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }},
+func (g *Gateway) routes() []httpaccess.Route {
+	return []httpaccess.Route{
+		{Method: http.MethodPost, Path: "/v1/events", Serve: g.postEvent},
+		{Method: http.MethodPost, Path: "/v1/batches", Serve: g.postBatch},
+		{Method: http.MethodPost, Path: "/v1/outcomes", Serve: g.postOutcomes},
+		{Method: http.MethodGet, Path: "/v1/task", Serve: g.getTask},
+		{Method: http.MethodGet, Path: "/v1/openapi.json", Open: true, Serve: getOpenAPI},
+		{Method: http.MethodGet, Path: "/healthz", Open: true,
+			Serve: func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }},
 	}
 }
 
 // Handler serves the interface. openapi.json describes them.
 func (g *Gateway) Handler() http.Handler {
-	mux := http.NewServeMux()
-	for _, r := range g.routes() {
-		var h http.Handler = r.serve
-		if !r.open {
-			h = g.authenticated(h)
-		}
-		mux.Handle(r.method+" "+r.path, h)
-	}
-	return http.NewCrossOriginProtection().Handler(mux)
-}
-
-// authenticated lets requests through that carry the token or, where there is none, that mean this machine by its
-// loopback name.
-func (g *Gateway) authenticated(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if status, why := g.access.Refuse(w, r, "gateway"); status != 0 {
-			fail(w, status, why)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+	return http.NewCrossOriginProtection().Handler(g.access.Mux(g.routes(), "gateway", fail))
 }
 
 func getOpenAPI(w http.ResponseWriter, _ *http.Request) {

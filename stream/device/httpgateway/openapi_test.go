@@ -71,7 +71,7 @@ func TestOpenAPIHasTheRoutes(t *testing.T) {
 		}
 	}
 	for _, r := range w.gateway.routes() {
-		served = append(served, r.method+" "+r.path+" "+strconv.FormatBool(r.open))
+		served = append(served, r.Method+" "+r.Path+" "+strconv.FormatBool(r.Open))
 	}
 	slices.Sort(described)
 	slices.Sort(served)

@@ -18,8 +18,8 @@ type posting struct {
 	due     time.Time // when it is offered; zero: at once
 }
 
-// posting reads a body with a key. The request began at a time: a person is offered at the end of one of the spans that
-// follow it, so that how long the body is, and whether it is one, does not show.
+// posting reads a body with a key. begun is when the request began. A person is offered at the end of one of the spans
+// after it, so that neither the length of the body nor whether it is a person shows.
 func (g *Gateway) posting(b *body, begun time.Time) (p posting, err error) {
 	shape := g.shape()
 	p.key = b.name()

@@ -106,7 +106,7 @@ func Add(charges []Charge, c Charge, n, fresh, most uint64) []Charge {
 	old := charges[i]
 	c.Standing = old.Standing + min(fresh, most-old.Standing)
 	if c.Standing == 0 && n > 0 {
-		c.Standing = 1 // the ledger forgot those that took part: they cost what they cost
+		c.Standing = 1 // the ledger forgot the events that took part, and they stay charged
 	}
 	c.Open = min(old.Open+min(n, most-old.Open), c.Standing) // of events from before the ledger none is counted
 	charges[i] = c.Over(old)

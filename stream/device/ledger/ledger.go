@@ -8,9 +8,6 @@ package ledger
 
 import (
 	"iter"
-	"maps"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/panlearn/panlearn/stream/device/participation"
@@ -51,56 +48,4 @@ func LaterOf(last, clock time.Time) time.Time {
 		return last
 	}
 	return clock
-}
-
-// A Memory is a Ledger that a process loses with its memory: for simulations and tests.
-type memory struct {
-	mu       sync.Mutex
-	clock    time.Time
-	accounts map[participation.Key][]Charge
-}
-
-// NewMemory returns an empty ledger.
-func NewMemory() *memory { return &memory{accounts: make(map[participation.Key][]Charge)} }
-
-// Update implements Ledger.
-func (l *memory) Update(clock time.Time, accounts []participation.Key, edit func(time.Time, [][]Charge) error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := LaterOf(l.clock, clock)
-	charges := make([][]Charge, len(accounts))
-	for i, k := range accounts {
-		charges[i] = slices.Clone(l.accounts[k])
-	}
-	l.clock = now
-	if err := edit(now, charges); err != nil {
-		return err
-	}
-	for i, k := range accounts {
-		l.accounts[k] = slices.Clone(charges[i])
-	}
-	return nil
-}
-
-// Accounts implements Ledger.
-func (l *memory) Accounts() iter.Seq2[Account, error] {
-	return func(yield func(Account, error) bool) {
-		l.mu.Lock()
-		all := maps.Clone(l.accounts)
-		l.mu.Unlock()
-		// Everyone is zero
-		keys := slices.SortedFunc(maps.Keys(all), func(a, b participation.Key) int { return slices.Compare(a[:], b[:]) })
-		for _, k := range keys {
-			if !yield(Account{Key: k, Charges: slices.Clone(all[k])}, nil) {
-				return
-			}
-		}
-	}
-}
-
-// Clock implements Ledger.
-func (l *memory) Clock() (time.Time, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.clock, nil
 }

@@ -107,15 +107,15 @@ func (d Draw) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "participation.Draw{r
 // Under trust split only what was sent to the attempt that closed matters: no other attempt at the round is ever
 // released, nor can be, and its key opens nothing of this one. An event that was sent only to others is Uncounted.
 //
-// Each publish has an answer of its own. That it was refused is as credible as that it has a sequence: both are the
-// broker's word, and a broker that lies wins nothing by either, because another round is charged beside this one
-// (Agreement.Again in package consent).
+// Each publish has its own answer. A refusal is as credible as a sequence: both are the broker's word, and a broker
+// that lies wins nothing by either, because another round is charged beside this one (Agreement.Again in package
+// consent).
 type Record struct {
 	Key   Key
 	State State
-	Draw  Draw // of the last round that it joined; without Counts once that is decided
-	// Sends are the attempts that it was published to, in this order, their numbers ascending; empty once the round is
-	// decided.
+	Draw  Draw // of the last round that the event joined; without Counts once that round is decided
+	// Sends are the attempts that the event was published to, in this order, their numbers ascending; empty once the
+	// round is decided.
 	Sends []Send
 	// Before is the state that it had when it joined its last round, if an earlier round of the same interactive phase
 	// decided it; else Fresh.
@@ -231,8 +231,8 @@ func (p *Record) Acked(attempt Attempt, ack stream.Ack) {
 // SentTo reports whether a publish to an attempt was made, or may have been.
 func (p *Record) SentTo(attempt Attempt) bool { return p.send(attempt) != nil }
 
-// Exhausted reports whether the event has used up the reports that it may have up to the round that it joined
-// last: most in its first round, and one more in each further round of an interactive phase.
+// Exhausted reports whether the event has used up its reports up to the round that it joined last: most reports in its
+// first round, and one more in each further round of an interactive phase.
 func (p *Record) Exhausted(most uint32) bool {
 	return uint64(p.Reports) >= uint64(most)+uint64(max(p.Rounds, 1)-1)
 }

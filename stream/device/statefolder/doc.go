@@ -1,7 +1,7 @@
 // Package statefolder opens what a device keeps on a disk: the participations of its task and the ledger of all tasks of
 // the same users, in one folder (package filestore).
 //
-// It refuses a folder that has forgotten something: one that is older than this machine has written it, and, where a
+// It refuses a folder that has forgotten something: a folder older than the one that this machine wrote last, and, if a
 // policy bounds totals, a ledger that is missing or behind the participations beside it. Users who took part since would
 // take part again, or what they paid elsewhere would not count.
 //

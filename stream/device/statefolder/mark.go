@@ -57,8 +57,8 @@ func (m marked) put() error {
 	return nil
 }
 
-// marked returns the store with the machine's mark of it. It refuses one that is behind the mark: a state folder that
-// was put back from a copy would draw again for everybody who took part since.
+// marked returns the store with the machine's mark. It refuses a store that is behind its mark: a state folder that was
+// restored from a copy would draw again for everybody who took part since.
 func (c Config) marked(store *filestore.Store) (own participation.Store, closeMark func() error, err error) {
 	if c.Marks == "" {
 		return store, func() error { return nil }, nil

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/filestore"
@@ -102,10 +104,10 @@ func TestFolderIsPutBack(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		takePart(t, c.Task, f.Store, ledger.NewMemory(), first, n)
+		takePart(t, c.Task, f.Store, memory.NewLedger(), first, n)
 		if between != nil {
 			between()
-			takePart(t, c.Task, f.Store, ledger.NewMemory(), first+n, 1)
+			takePart(t, c.Task, f.Store, memory.NewLedger(), first+n, 1)
 		}
 		return f.Close()
 	}

@@ -1,6 +1,7 @@
 package issuer
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,10 +72,8 @@ func NewHandler(c Config) (*Handler, error) {
 	if c.Key == nil || c.List == nil || c.Login == nil {
 		return nil, errors.New("issuer: Key, List and Login: want all")
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	h := &Handler{Config: c, busy: make(chan struct{}, runtime.GOMAXPROCS(0)), turns: newTurns()}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	h := &Handler{Config: c, busy: make(chan struct{}, runtime.GOMAXPROCS(0)), turns: &turns{now: time.Now}}
 	base := "/v1/tasks/" + string(c.Key.Task)
 	h.mux.HandleFunc("POST "+base+"/grant", h.grant)
 	h.mux.HandleFunc("OPTIONS "+base+"/grant", h.preflight)

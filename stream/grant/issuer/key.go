@@ -46,10 +46,7 @@ func (k *Key) who(person string) [sha256.Size]byte {
 }
 
 // String shows nothing of the key.
-func (k *Key) String() string { return "issuer key of " + string(k.Task) }
-
-// GoString returns the same as String.
-func (k *Key) GoString() string { return k.String() }
+func (k *Key) Format(f fmt.State, _ rune) { fmt.Fprint(f, "issuer key of "+string(k.Task)) }
 
 func newKey(task stream.Task, private *rsa.PrivateKey) (*Key, error) {
 	signer, err := grant.NewSigner(private)
@@ -99,11 +96,7 @@ func CreateKey(path string, task stream.Task) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	return key, errors.Join(err, f.Close(), disk.SyncFolder(filepath.Dir(path)))
+	return key, errors.Join(disk.Put(f, text), disk.SyncFolder(filepath.Dir(path)))
 }
 
 // LoadKey reads a key file.

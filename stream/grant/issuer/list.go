@@ -289,11 +289,7 @@ func writeMark(keyPath string, n uint64) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(f, "%d\n", n)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
+	if err = disk.Put(f, fmt.Appendf(nil, "%d\n", n)); err == nil {
 		err = os.Rename(path+".tmp", path)
 	}
 	return errors.Join(err, disk.SyncFolder(filepath.Dir(path)))

@@ -7,7 +7,7 @@ import (
 )
 
 // A device sends a request once, and again after waits that double up to a minute if it gets no reply: some 15 times in
-// window. More than mostAsked for one person come from a broken device, or from somebody who wants to load the issuer.
+// window. More than mostAsked for one person come from a broken device, or from somebody who tries to overload the issuer.
 const (
 	window    = 10 * time.Minute
 	mostAsked = 60
@@ -22,8 +22,6 @@ type turns struct {
 	ends  time.Time                 // guarded by mu: of this window
 	asked map[[sha256.Size]byte]int // guarded by mu: in it, by person
 }
-
-func newTurns() *turns { return &turns{now: time.Now} }
 
 // take counts one request of a person. Where it is one too many, it returns after what time the next one is taken; else
 // 0.

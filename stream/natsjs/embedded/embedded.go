@@ -95,9 +95,7 @@ func (c *Config) options() (*server.Options, error) {
 	if o.Port, err = strconv.Atoi(port); err != nil || o.Port < 0 || o.Port > 65535 {
 		return nil, fmt.Errorf("listen %q: want a port from 0 to 65535", c.Listen)
 	}
-	if o.Port == 0 {
-		o.Port = server.RANDOM_PORT
-	}
+	o.Port = cmp.Or(o.Port, server.RANDOM_PORT)
 	return o, nil
 }
 

@@ -41,7 +41,7 @@ func CheckStreams(ctx context.Context, c *natsjs.Conn, task stream.Task) error {
 				want.Name, strings.Join(d, "; ")))
 		}
 	}
-	have, err := consumerInfo(ctx, c, task.Name(stream.Reports), natsjs.Durable)
+	have, err := consumerInfo(ctx, c, task.Name(stream.Reports))
 	if err != nil {
 		return fmt.Errorf("consumer %s of %s: %w", natsjs.Durable, task.Name(stream.Reports), err)
 	}
@@ -128,7 +128,7 @@ func Present(ctx context.Context, c *natsjs.Conn, task stream.Task) error {
 			return fmt.Errorf("streams of %s: %w", task, err)
 		}
 	}
-	err := consumerThere(ctx, c, task)
+	_, err := consumerInfo(ctx, c, task.Name(stream.Reports))
 	if errors.Is(err, natsjs.ErrDenied) {
 		err = probe(ctx, c, task.Report(1, 1))
 	}
@@ -139,11 +139,6 @@ func Present(ctx context.Context, c *natsjs.Conn, task stream.Task) error {
 		return nil
 	}
 	return fmt.Errorf("reports of %s: %w", task, err)
-}
-
-func consumerThere(ctx context.Context, c *natsjs.Conn, task stream.Task) error {
-	_, err := consumerInfo(ctx, c, task.Name(stream.Reports), natsjs.Durable)
-	return err
 }
 
 // WaitStreams waits until the task's streams are there, asking about once in every interval. Where the credentials may

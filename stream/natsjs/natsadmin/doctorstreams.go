@@ -89,7 +89,7 @@ func (e *examination) unseen(ctx context.Context, o Options) {
 
 func (e *examination) consumer(ctx context.Context, o Options) {
 	check := "consumer " + natsjs.Durable
-	have, err := consumerInfo(ctx, e.Conn, e.task.Name(stream.Reports), natsjs.Durable)
+	have, err := consumerInfo(ctx, e.Conn, e.task.Name(stream.Reports))
 	if errors.Is(err, natsjs.ErrDenied) {
 		return // a stage's and an administrator's
 	}

@@ -35,7 +35,7 @@ func Mend(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options) (mad
 	for _, s := range all() {
 		_, err := streamInfo(ctx, c, task.Name(s))
 		if err == nil && s == stream.Reports {
-			if _, err = consumerInfo(ctx, c, task.Name(s), natsjs.Durable); errors.Is(err, jetstream.ErrConsumerNotFound) {
+			if _, err = consumerInfo(ctx, c, task.Name(s)); errors.Is(err, jetstream.ErrConsumerNotFound) {
 				made = append(made, "consumer "+natsjs.Durable+" of "+task.Name(s))
 				continue
 			}

@@ -46,12 +46,13 @@ func streamInfo(ctx context.Context, c *natsjs.Conn, name string) (info *jetstre
 	return info, err
 }
 
-func consumerInfo(ctx context.Context, c *natsjs.Conn, name, durable string) (info *jetstream.ConsumerInfo, err error) {
-	if err := forbidden(ctx, c, apiConsumerInfo+name+"."+durable); err != nil {
+func consumerInfo(ctx context.Context, c *natsjs.Conn, name string) (info *jetstream.ConsumerInfo, err error) {
+	request := apiConsumerInfo + name + "." + natsjs.Durable
+	if err := forbidden(ctx, c, request); err != nil {
 		return nil, err
 	}
-	err = c.Admin().Call(ctx, apiConsumerInfo+name+"."+durable, func(ctx context.Context) error {
-		consumer, err := c.Admin().JetStream().Consumer(ctx, name, durable)
+	err = c.Admin().Call(ctx, request, func(ctx context.Context) error {
+		consumer, err := c.Admin().JetStream().Consumer(ctx, name, natsjs.Durable)
 		if err == nil {
 			info = consumer.CachedInfo()
 		}

@@ -11,7 +11,7 @@ import (
 // Headers of an answer that holds a record by its name, beside ETag, which is the hash of its bytes.
 const (
 	Sequence = "Panlearn-Sequence" // of the record in its stream, decimal
-	Time     = "Panlearn-Time"     // when the broker stored it, Unix time in nanoseconds; absent: not told
+	Time     = "Panlearn-Time"     // when the broker stored it, Unix time in nanoseconds; absent: not known
 )
 
 // ContentType is the type of the bodies of requests.

@@ -29,7 +29,7 @@ type Mark struct {
 //
 // Bytes: version, 1 byte, 1; then of each of task, end, round, open, claim and close 56 bytes: round 8, attempt 8,
 // sequence 8, hash 32, all 0 where there is none; of version 2, which has a Join, 56 bytes of it; then of the lease the time at which the broker stored it, 8 bytes, Unix
-// time in nanoseconds, 0 where it is not told; the rest is the lease's record, which may be empty.
+// time in nanoseconds, 0 where it is not known; the rest is the lease's record, which may be empty.
 type State struct {
 	Task, End Mark
 	Round     Mark // newest round
@@ -40,7 +40,7 @@ type State struct {
 	// is the zero Mark.
 	Join Mark
 
-	LeaseTime time.Time // zero: not told
+	LeaseTime time.Time // zero: not known
 	Lease     []byte
 }
 
