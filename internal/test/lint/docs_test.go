@@ -14,6 +14,8 @@ var (
 	quoted   = regexp.MustCompile("`([^`\n]+)`")
 	testName = regexp.MustCompile(`^(Test|Fuzz|Example|Benchmark)[A-Z]\w*$`)
 	goPath   = regexp.MustCompile(`^[a-z][a-z0-9/]*\.go$`)
+	goFile   = regexp.MustCompile(`\b[a-z][a-z0-9_]*\.go\b`)
+	inText   = regexp.MustCompile(`\b(Test|Fuzz|Benchmark)[A-Z]\w*`)
 	member   = regexp.MustCompile(`^([A-Za-z]\w*)\.([A-Za-z]\w*)$`) // of a type or a package
 )
 
@@ -61,6 +63,36 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	}
 	if seen < 30 {
 		t.Errorf("found only %d names in the documents: the pattern is broken", seen)
+	}
+}
+
+// TestCommentsNameWhatExists: files of Go and tests that comments name are there. A test may be named by its beginning.
+func TestCommentsNameWhatExists(t *testing.T) {
+	files, tests, seen := map[string]bool{"nats.go": true}, "", 0 // a client of NATS, too
+	for _, f := range sources(t) {
+		files[filepath.Base(f.path)] = true
+		for _, d := range f.ast.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil {
+				tests += "\n" + fn.Name.Name
+			}
+		}
+	}
+	for _, f := range sources(t) {
+		for _, c := range f.ast.Comments {
+			for _, name := range goFile.FindAllString(c.Text(), -1) {
+				if seen++; !files[name] {
+					t.Errorf("%s: a comment names %s, which does not exist", f.fset.Position(c.Pos()), name)
+				}
+			}
+			for _, name := range inText.FindAllString(c.Text(), -1) {
+				if seen++; !strings.Contains(tests, "\n"+name) {
+					t.Errorf("%s: a comment names %s, which does not exist", f.fset.Position(c.Pos()), name)
+				}
+			}
+		}
+	}
+	if seen < 30 {
+		t.Errorf("found only %d names in comments: the pattern is broken", seen)
 	}
 }
 
