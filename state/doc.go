@@ -1,7 +1,7 @@
 // Package state defines what the learner keeps on disk and the rule by which it may change.
 //
 // It holds formats and checks only: no disk, clock, goroutine or entropy. Subpackage pebblestore keeps the
-// bytes in Pebble, [Memory] keeps them in the process, and storetest is the contract that both pass.
+// bytes in Pebble, storetest.Memory keeps them in the process for tests, and both pass the contract storetest.Run.
 //
 // The state is a [Checkpoint] (the cursor, the optimizer's whole state as opaque bytes, the signed messages that must
 // be sent again verbatim) and the privacy ledger, an append-only chain of [Entry] values. A checkpoint contains the

@@ -216,7 +216,7 @@ func (e *Exact) At(point []float64, frame *convex.Frame) error {
 }
 
 // gradient writes the gradient of a row, clipped as the loss is where a risk bound must hold; in a frame it is
-// whitened by the frame, and then scaled down by Vector, which was measured to learn better.
+// whitened by the frame, and then scaled down by write, which was measured to learn better.
 func (e *Exact) gradient(dst []float64, row convex.Example) {
 	switch {
 	case e.frame == nil:

@@ -167,7 +167,7 @@ type Polynomial struct {
 // Fourier declares random Fourier features (Rahimi and Recht, Random Features for Large-Scale Kernel Machines, 2007):
 // coordinate i is sqrt(2/Dimension) cos(<w_i, s> + b_i) of the scaled values s, with w_i from a normal distribution of
 // variance 2 Gamma and b_i uniform, so that inner products of two events approach exp(-Gamma ||s - s'||^2). Seed is
-// public; fourier.go fixes the numbers that follow from it.
+// public; derived.go fixes the numbers that follow from it.
 type Fourier struct {
 	Columns   []string `json:"columns,omitempty"` // numeric columns; empty for a vector: all its values
 	Dimension int      `json:"dimension"`         // number of coordinates

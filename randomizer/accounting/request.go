@@ -151,8 +151,8 @@ type Plan struct {
 	ReportBytes       uint64 `json:"report_bytes"`
 	HelperBytes       uint64 `json:"helper_bytes,omitempty"`
 	PublicBytes       uint64 `json:"public_bytes,omitempty"`
-	// GaussianNoiseStd is the noise of the analytic Gaussian mechanism with
-	// Request.GaussianSensitivity for the same target: the floor.
+	// GaussianNoiseStd is the noise of the analytic Gaussian mechanism for the same target, on the mean of all
+	// reports or, under Local, on each of them before they are averaged: the floor.
 	GaussianNoiseStd float64 `json:"gaussian_noise_std"`
 	// ProvedEpsilon is the epsilon that Theorem A proves for these parameters, which a ledger charges; nil if it
 	// proves nothing. Profile numeric: Epsilon.

@@ -7,7 +7,7 @@
 // the adapter's. [Helper.Run] follows the records: it finds the Task, the newest Round and its newest Open, verifies
 // them as a device does, and puts Joins and Shares. The adapter's goroutine brings messages of the leader (exchange.go):
 // each is verified, opened and answered there. Reports are decided on all processors by a goroutine of the attempt
-// (decide.go). One mutex guards what they share.
+// (attempt.go). One mutex guards what they share.
 //
 // # Promises
 //

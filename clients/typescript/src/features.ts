@@ -253,18 +253,32 @@ export function normOf(x: readonly number[]): number {
 
 export type LabelKind = 'two' | 'classes' | 'numbers' | 'counts'
 
-const lossKinds: Record<string, LabelKind> = {
-  logistic: 'two', hinge: 'two', 'smoothed-hinge': 'two', softmax: 'classes', squared: 'numbers', huber: 'numbers', absolute: 'numbers',
-  quantile: 'numbers', poisson: 'counts',
+/** The losses that this device knows: the kind of their labels, whether the gradient is Lipschitz, and whether a corner is rounded off. */
+const losses: Record<string, { labels: LabelKind, smooth?: boolean, rounded?: boolean }> = {
+  logistic: { labels: 'two', smooth: true },
+  softmax: { labels: 'classes', smooth: true },
+  squared: { labels: 'numbers', smooth: true },
+  huber: { labels: 'numbers', smooth: true },
+  absolute: { labels: 'numbers' },
+  quantile: { labels: 'numbers' },
+  hinge: { labels: 'two' },
+  'smoothed-hinge': { labels: 'two', smooth: true, rounded: true },
+  poisson: { labels: 'counts', smooth: true },
 }
 
 /** Whether this device knows a loss. */
-export const isLoss = (loss: string): boolean => Object.hasOwn(lossKinds, loss)
+export const isLoss = (loss: string): boolean => Object.hasOwn(losses, loss)
+
+/** Whether the gradient of a loss that this device knows is Lipschitz. */
+export const isSmooth = (loss: string): boolean => losses[loss]!.smooth === true
+
+/** Whether a loss that this device knows has a corner, sharp or rounded off: then a plan may smooth its slopes. */
+export const hasCorner = (loss: string): boolean => !isSmooth(loss) || losses[loss]!.rounded === true
 
 /** The kind of label that a loss has; throws for a loss that this device does not know. */
 export function labelKind(loss: string): LabelKind {
   if (!isLoss(loss)) throw new Refused('declaration: model.loss', loss, 'a loss that this device knows')
-  return lossKinds[loss]!
+  return losses[loss]!.labels
 }
 
 /** One spelling of a label: of a number its value. */

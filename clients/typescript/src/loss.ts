@@ -123,7 +123,7 @@ export class Loss {
   private readonly score: Score | null
   private readonly weights: readonly number[] | null
 
-  constructor(private readonly d: Declaration, readonly classes: number) {
+  constructor(d: Declaration, readonly classes: number) {
     this.many = labelKind(d.model.loss) === 'classes'
     this.score = this.many ? null : scoreOf(d)
     this.weights = d.model.label_noise ? null : (d.model.class_weights ?? null)
@@ -132,11 +132,6 @@ export class Loss {
   /** The number of parameters for rows of so many values. */
   parameters(dim: number): number {
     return this.many ? this.classes * dim : dim
-  }
-
-  /** Whether it has no corner, nor one that is rounded. */
-  get isSmooth(): boolean {
-    return !['hinge', 'smoothed-hinge', 'absolute', 'quantile'].includes(this.d.model.loss)
   }
 
   private weight(y: number): number {

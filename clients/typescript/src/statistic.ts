@@ -2,7 +2,7 @@
 // (docs/reference/protocol.md, Phases; learner/report and learner/practical of the Go device).
 import type { Declaration } from './declaration.js'
 import { Refused } from './declaration.js'
-import { clip, normOf, type Example, type FeatureMap } from './features.js'
+import { clip, hasCorner, normOf, type Example, type FeatureMap } from './features.js'
 import { Loss } from './loss.js'
 import { Statistic, type Bodied, type Frame } from './wire.js'
 
@@ -132,7 +132,7 @@ export class Reporter {
     want(f.scale.length === n && f.scale.every(positive), 'a scale of each feature')
     want(intercept ? positive(f.intercept) : f.intercept === 0, 'an intercept where the task has one')
     want(positive(f.bound) && positive(f.clip), 'a bound and a clip')
-    want(f.smoothing === 0 || (positive(f.smoothing) && !matrix && !this.loss.isSmooth), 'smoothing of losses with a corner')
+    want(f.smoothing === 0 || (positive(f.smoothing) && !matrix && hasCorner(this.map.d.model.loss)), 'smoothing of losses with a corner')
     want(f.whitener.length === 0 || f.whitener.length === (d * (d + 1)) / 2, 'a triangle as whitener')
     want(f.whitener.every(small), 'a finite whitener')
     want(f.whitener.length === 0 || (!matrix && d <= matrixDim && this.map.d.model.set === 'ball' &&

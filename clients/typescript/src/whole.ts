@@ -3,7 +3,7 @@
 import { maxEpsilon } from './accounting.js'
 import { utf8 } from './bytes.js'
 import { Refused, type Column, type Declaration } from './declaration.js'
-import { isLoss, labelKind, parseNumber } from './features.js'
+import { isLoss, isSmooth, labelKind, parseNumber } from './features.js'
 
 const maxDim = 2 ** 20
 const maxMagnitude = 1e100
@@ -323,7 +323,6 @@ function label(d: Declaration): void {
   }
 }
 
-const smooth = ['logistic', 'softmax', 'squared', 'huber', 'smoothed-hinge', 'poisson']
 const isPractical = (d: Declaration): boolean => d.schedule.plan === 'practical'
 
 function model(d: Declaration, width: number): void {
@@ -353,7 +352,7 @@ function model(d: Declaration, width: number): void {
   if (m.set === 'box') want(radius === 0 && min < max, 'model.max')
   else want(isFree || (min === 0 && max === 0 && (m.set === 'ball' || m.set === 'nonnegative' ? radius > 0 : radius > 1e-100 && radius <= 1e100)), 'model.radius')
   want((m.ridge ?? 0) >= 0, 'model.ridge')
-  want((m.smoothness ?? 0) >= 0 && (m.smoothness === undefined || smooth.includes(m.loss)), 'model.smoothness')
+  want((m.smoothness ?? 0) >= 0 && (m.smoothness === undefined || isSmooth(m.loss)), 'model.smoothness')
   want((m.clip_norm ?? 0) > 0 || (m.clip_norm === undefined && isPractical(d)), 'model.clip_norm')
   const dim = width + (d.intercept !== 0 ? 1 : 0)
   want(kind !== 'classes' || classes <= 2 || dim <= Math.floor(maxDim / classes), 'label.classes')
@@ -425,7 +424,7 @@ function schedule(d: Declaration): void {
   if (!isPractical(d)) {
     if (s.algorithm === 'auto') want(continuous === '', 'schedule.algorithm')
     else {
-      want(is('e') || !(is('a') || is('i')) || smooth.includes(d.model.loss), 'schedule.algorithm')
+      want(is('e') || !(is('a') || is('i')) || isSmooth(d.model.loss), 'schedule.algorithm')
       want(!is('r') || (d.model.ridge ?? 0) > 0, 'schedule.algorithm')
       want(!is('i') || (interactive && !hasFloors && cohort === 0), 'schedule.algorithm')
       want(continuous === '' || (!is('r') && !is('i') && (continuous === 'epochs') === is('a')), 'schedule.algorithm')

@@ -49,7 +49,7 @@ func put(ctx context.Context, t *testing.T, c *natsjs.Conn, subject, data string
 // TestPortsOutliveServers: the leader of the batches is killed, the next server frozen, and so on, and meanwhile two
 // stages race for the claim and the batch of a round, and a gateway publishes: one of them wins, nothing that was
 // acknowledged is lost, no record is there twice, no report becomes two. Then two of three servers are gone. About
-// three minutes; the short form is TestCluster of stream/natsjs.
+// three minutes.
 func TestPortsOutliveServers(t *testing.T) {
 	if !longtest.Run(t, "nine servers killed or frozen under the ports, and a minority of them") {
 		return

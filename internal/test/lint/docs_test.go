@@ -7,12 +7,16 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 var (
 	quoted   = regexp.MustCompile("`([^`\n]+)`")
 	testName = regexp.MustCompile(`^(Test|Fuzz|Example|Benchmark)[A-Z]\w*$`)
 	goPath   = regexp.MustCompile(`^[a-z][a-z0-9/]*\.go$`)
+	goFile   = regexp.MustCompile(`\b[a-z][a-z0-9_]*\.go\b`)
+	inText   = regexp.MustCompile(`\b(Test|Fuzz|Benchmark)[A-Z]\w*`)
+	member   = regexp.MustCompile(`^([A-Za-z]\w*)\.([A-Za-z]\w*)$`) // of a type or a package
 )
 
 // The documents name tests and files as evidence: what they name must exist.
@@ -59,6 +63,140 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	}
 	if seen < 30 {
 		t.Errorf("found only %d names in the documents: the pattern is broken", seen)
+	}
+}
+
+// TestCommentsNameWhatExists: files of Go and tests that comments name are there. A test may be named by its beginning.
+func TestCommentsNameWhatExists(t *testing.T) {
+	files, tests, seen := map[string]bool{"nats.go": true}, "", 0 // a client of NATS, too
+	for _, f := range sources(t) {
+		files[filepath.Base(f.path)] = true
+		for _, d := range f.ast.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil {
+				tests += "\n" + fn.Name.Name
+			}
+		}
+	}
+	for _, f := range sources(t) {
+		for _, c := range f.ast.Comments {
+			for _, name := range goFile.FindAllString(c.Text(), -1) {
+				if seen++; !files[name] {
+					t.Errorf("%s: a comment names %s, which does not exist", f.fset.Position(c.Pos()), name)
+				}
+			}
+			for _, name := range inText.FindAllString(c.Text(), -1) {
+				if seen++; !strings.Contains(tests, "\n"+name) {
+					t.Errorf("%s: a comment names %s, which does not exist", f.fset.Position(c.Pos()), name)
+				}
+			}
+		}
+	}
+	if seen < 30 {
+		t.Errorf("found only %d names in comments: the pattern is broken", seen)
+	}
+}
+
+// declared returns the types and packages of the module by name, and what each of them has: methods and fields as
+// "Type.name", declarations as "package.Name". Fields of messages are there under their names in the protocol too.
+func declared(t *testing.T) (owners, members map[string]bool) {
+	owners, members = map[string]bool{}, map[string]bool{}
+	list := func(owner string, fields *ast.FieldList) {
+		for _, f := range fields.List {
+			for _, n := range f.Names {
+				members[owner+"."+n.Name] = true
+				members[owner+"."+snake(n.Name)] = true
+			}
+		}
+	}
+	for _, f := range sources(t) {
+		pkg := f.ast.Name.Name
+		owners[pkg] = true
+		for _, d := range f.ast.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				owner := pkg
+				if d.Recv != nil {
+					owner = receiver(d.Recv.List[0].Type)
+				}
+				members[owner+"."+d.Name.Name] = true
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					switch s := s.(type) {
+					case *ast.ValueSpec:
+						for _, n := range s.Names {
+							members[pkg+"."+n.Name] = true
+						}
+					case *ast.TypeSpec:
+						owners[s.Name.Name], members[pkg+"."+s.Name.Name] = true, true
+						switch body := s.Type.(type) {
+						case *ast.StructType:
+							list(s.Name.Name, body.Fields)
+						case *ast.InterfaceType:
+							list(s.Name.Name, body.Methods)
+						}
+					}
+				}
+			}
+		}
+	}
+	return owners, members
+}
+
+// receiver returns the name of the type of a method's receiver, without its parameters.
+func receiver(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X)
+	case *ast.IndexListExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}
+
+// snake returns a name such as StaleMs in the form of the protocol, stale_ms.
+func snake(name string) string {
+	var out strings.Builder
+	for i, r := range name {
+		if i > 0 && unicode.IsUpper(r) {
+			out.WriteByte('_')
+		}
+		out.WriteRune(unicode.ToLower(r))
+	}
+	return out.String()
+}
+
+// TestDocumentsNameMembers: a method or field of a type, or a declaration of a package, that a reference or a proof
+// names is there. Names in which both parts are lower case are keys of task files, too, and are not looked at.
+func TestDocumentsNameMembers(t *testing.T) {
+	owners, members := declared(t)
+	seen := 0
+	for _, folder := range []string{"reference", "proofs"} {
+		docs, err := filepath.Glob(root + "/docs/" + folder + "/*.md")
+		if err != nil || len(docs) == 0 {
+			t.Fatalf("no documents found: %v", err)
+		}
+		for _, doc := range docs {
+			text, err := os.ReadFile(doc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, match := range quoted.FindAllStringSubmatch(string(text), -1) {
+				parts := member.FindStringSubmatch(match[1])
+				if parts == nil || !owners[parts[1]] || strings.ToLower(match[1]) == match[1] {
+					continue
+				}
+				if seen++; !members[match[1]] {
+					t.Errorf("%s names %s, which does not exist", doc, match[1])
+				}
+			}
+		}
+	}
+	if seen < 30 {
+		t.Errorf("found only %d members in the documents: the pattern is broken", seen)
 	}
 }
 

@@ -8,7 +8,7 @@
 //
 //	func TestMain(m *testing.M) { os.Exit(procs.Main(m, &programs)) }
 //
-//	func TestNodeLost(t *testing.T) {
+//	func TestLeaderLost(t *testing.T) {
 //		c := procs.StartCluster(t, programs, procs.ServerOptions{})  // three nodes, JetStream, healthy
 //		l := programs.Process(t, "learner", programs.Learner, "run", "--nats", c.URL(), "--replicas", "3", ...)
 //		if err := l.Start(); err != nil { ... }
