@@ -66,11 +66,10 @@ func (v *VectorSum) Reseed() {
 // Params returns the parameters.
 func (v *VectorSum) Params() Params { return v.params }
 
-// String names the randomizer without its generator, so that one in a log line reveals nothing.
-func (v *VectorSum) String() string { return fmt.Sprintf("vector sum of %d coordinates", v.params.Dim) }
-
-// GoString returns the same as String.
-func (v *VectorSum) GoString() string { return v.String() }
+// Format names the randomizer without its generator and what it adds up, so that one in a log line reveals nothing.
+func (v VectorSum) Format(f fmt.State, _ rune) {
+	fmt.Fprintf(f, "vector sum of %d coordinates", v.params.Dim)
+}
 
 // Replaced returns how many vectors with a NaN or an infinity have been added as the zero vector. It depends on
 // content: it is for the local operator's log and must not be exported.

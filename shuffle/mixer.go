@@ -158,7 +158,7 @@ func (m *Mixer) Close() (Release, error) {
 }
 
 // Format describes progress and shows no total, so that a mixer in a log line reveals nothing.
-func (m *Mixer) Format(f fmt.State, _ rune) {
+func (m Mixer) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "mixer with %d of %d users", m.users, m.cfg.Cohort)
 }
 

@@ -230,7 +230,7 @@ func TestMixerErasesGenerators(t *testing.T) {
 func TestMixerDoesNotPrintTotals(t *testing.T) {
 	m := mustMixer(t, Config{Params: hot(2), Cohort: 2, Minimum: 1})
 	m.totals[0] = 987654321
-	for _, s := range []string{fmt.Sprint(m), fmt.Sprintf("%+v", m), fmt.Sprintf("%#v", m)} {
+	for _, s := range []string{fmt.Sprint(m), fmt.Sprintf("%+v", *m), fmt.Sprintf("%#v", m), fmt.Sprintf("%d", *m)} {
 		if strings.Contains(s, "987654321") {
 			t.Errorf("a total in %q", s)
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/practical"
@@ -152,9 +154,11 @@ func TestPracticalPlanKeepsWhatIsSet(t *testing.T) {
 }
 
 // TestPracticalBaselines: the baselines of a practical plan are the same plan with the noise of others, in
-// every phase by its own dimension.
+// every phase by its own dimension. They are planned for the users that the problem has, as data may, and not for those
+// that the task declares.
 func TestPracticalBaselines(t *testing.T) {
-	p := inPractice("squared", 20_000)
+	p, declared := inPractice("squared", 20_000), inPractice("squared", 20_000)
+	declared.Practical.Users = 15_000
 	planner := planning.NewPlanner()
 	own, err := planner.Plan(p)
 	if err != nil {
@@ -164,6 +168,10 @@ func TestPracticalBaselines(t *testing.T) {
 		b, err := planner.BaselinePlan(p, name, schedule.Practical)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
+		}
+		other, err := planner.BaselinePlan(declared, name, schedule.Practical)
+		if err != nil || !proto.Equal(other.Plan, b.Plan) {
+			t.Errorf("%s of a task that declares fewer users: %v, %v; want %v", name, other.Plan, err, b.Plan)
 		}
 		for i, f := range b.Plan.Phases {
 			ratio := b.NoiseStd(i, f.Cohort) / f.Mechanism.ClipNorm / own.Forecasts[min(i,

@@ -146,6 +146,6 @@ func (h *Helper) end(why error) error {
 }
 
 // Format describes progress and shows no share.
-func (h *Helper) Format(f fmt.State, _ rune) {
+func (h Helper) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "helper with %d users, %d requests decided", h.acc.users, h.in.done)
 }

@@ -313,6 +313,6 @@ func (r request) erase() {
 }
 
 // Format describes progress and shows no share.
-func (l *Leader) Format(f fmt.State, _ rune) {
+func (l Leader) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "leader with %d of %d users, %d unanswered", l.acc.users, l.acc.cfg.Cohort, l.taken)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"text/template"
 	"time"
 
 	"github.com/panlearn/panlearn/internal/test/dptest"
@@ -303,12 +304,23 @@ func TestSharesAreErased(t *testing.T) {
 	}
 	users := []User{{Prep: []byte("secret")}}
 	bundle := Bundle{Users: users, Sealed: []byte("secret")}
-	for _, v := range []any{w.leader, w.helper, p, users[0], bundle, Request{Bundles: []Bundle{bundle}}, &Job{bundle: bundle},
-		Shares{Leader: []byte("secret")}, VerifyKey{1}, Entropy{Secret: [32]byte{1}}} {
-		for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
-			if text := fmt.Sprintf(format, v); strings.ContainsAny(text, "[{") {
-				t.Errorf("%T prints as %s", v, text)
+	job := &Job{bundle: bundle}
+	for _, v := range []any{w.leader, *w.leader, w.helper, *w.helper, p, users[0], bundle,
+		Request{Bundles: []Bundle{bundle}}, job, *job, Shares{Leader: []byte("secret")}, VerifyKey{1},
+		Entropy{Secret: [32]byte{1}}} {
+		plain := fmt.Sprint(v)
+		if strings.ContainsAny(plain, "[{") {
+			t.Errorf("%T prints as %s", v, plain)
+		}
+		for _, format := range []string{"%+v", "%#v", "%s", "%d", "%x", "%q"} {
+			if text := fmt.Sprintf(format, v); text != plain {
+				t.Errorf("%T prints by %s as %s, want %s", v, format, text, plain)
 			}
+		}
+		var text strings.Builder
+		w.must(template.Must(template.New("").Parse("{{.}}")).Execute(&text, v)) // which follows pointers
+		if text.String() != plain {
+			t.Errorf("%T prints in a template as %s, want %s", v, text.String(), plain)
 		}
 	}
 }

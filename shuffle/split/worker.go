@@ -47,7 +47,7 @@ type Job struct {
 }
 
 // Format hides what the job holds of its users.
-func (j *Job) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "job of %d users", len(j.bundle.Users)) }
+func (j Job) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "job of %d users", len(j.bundle.Users)) }
 
 // A result is one prepared user of a job.
 type result struct {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -352,7 +353,7 @@ func TestJWT(t *testing.T) {
 	}
 }
 
-// TestKeyFiles: a key file names its task, is made once, and reads back.
+// TestKeyFiles: a key file names its task, is made once, and reads back. Nothing prints what is in a key.
 func TestKeyFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "issuer.key")
 	made, err := CreateKey(path, "churn")
@@ -361,6 +362,11 @@ func TestKeyFiles(t *testing.T) {
 	must(t, err)
 	if read.Task != "churn" || !bytes.Equal(read.Signer.Public(), made.Signer.Public()) || !bytes.Equal(read.people, made.people) {
 		t.Errorf("%v became %v", made, read)
+	}
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x", "%q"} {
+		if text := fmt.Sprintf(format+format, made, *made); text != strings.Repeat("issuer key of churn", 2) {
+			t.Errorf("%s prints %s", format, text)
+		}
 	}
 	if _, err := CreateKey(path, "churn"); err == nil {
 		t.Error("a key is made over another")

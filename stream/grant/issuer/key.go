@@ -45,8 +45,8 @@ func (k *Key) who(person string) [sha256.Size]byte {
 	return [sha256.Size]byte(mac.Sum(nil))
 }
 
-// String shows nothing of the key.
-func (k *Key) Format(f fmt.State, _ rune) { fmt.Fprint(f, "issuer key of "+string(k.Task)) }
+// Format shows nothing of the key.
+func (k Key) Format(f fmt.State, _ rune) { fmt.Fprint(f, "issuer key of "+string(k.Task)) }
 
 func newKey(task stream.Task, private *rsa.PrivateKey) (*Key, error) {
 	signer, err := grant.NewSigner(private)
