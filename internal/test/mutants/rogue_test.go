@@ -6,7 +6,7 @@ var rogueMutants = []mutant{
 		name: "a leader's key is used beside no folder", file: "shuffle/stage/leaderfile/folder.go",
 		pkg: "shuffle/stage/leaderfile", tests: "TestPartsOfAFolder",
 		edits: []edit{{"		if err != nil {\n			return nil, false, err\n		}\n		identity, err := seal.LoadIdentity(path)\n",
-			"		if err != nil {\n			own, _ := seal.LoadIdentity(path)\n			return own.Public(), false, f.write(f.named(rosterFile), roster.New(own.Public()).Encode(rosterTitle))\n		}\n		identity, err := seal.LoadIdentity(path)\n"}},
+			"		if err != nil {\n			own, _ := seal.LoadIdentity(path)\n			return own.Public(), false, f.fs.Replace(f.named(rosterFile), roster.New(own.Public()).Encode(rosterTitle))\n		}\n		identity, err := seal.LoadIdentity(path)\n"}},
 	},
 	{
 		name: "an attempt is held without asking the desk again", file: "shuffle/helper/attempt.go",
