@@ -16,7 +16,7 @@ type ahead struct {
 }
 
 // newAhead makes c.OnRound score the rows of c, and then call what was there.
-func (s *rehearsal) newAhead(c *sim.Config) *ahead {
+func (s *Rehearsal) newAhead(c *sim.Config) *ahead {
 	examples, blocks, next := c.Examples, c.Blocks, c.OnRound
 	out := &ahead{Score: prequential.New(s.job.Spec), rowsOf: func(i int32) []convex.Example {
 		if blocks != nil {

@@ -60,7 +60,7 @@ type baseline struct {
 	passes bool // everybody takes part in every round
 }
 
-func (s *rehearsal) baseline(ctx context.Context, t trials) baseline {
+func (s *Rehearsal) baseline(ctx context.Context, t trials) baseline {
 	out := baseline{Name: t.name}
 	var err error
 	switch t.name {
@@ -90,7 +90,7 @@ func (s *rehearsal) baseline(ctx context.Context, t trials) baseline {
 
 // sameBudget simulates the task's own method, or for several passes gradient descent, with the noise of another trust
 // model. The units report for themselves; nil: the rows.
-func (s *rehearsal) sameBudget(ctx context.Context, t trials, out *baseline, units []block.Block) error {
+func (s *Rehearsal) sameBudget(ctx context.Context, t trials, out *baseline, units []block.Block) error {
 	problem := s.job.Problem
 	if s.silos != nil { // in one place, all that they have
 		problem.Users, problem.Silos, problem.Units, problem.Minimum = uint64(len(units)), planning.Silos{}, 0, 0
@@ -116,7 +116,7 @@ func (s *rehearsal) sameBudget(ctx context.Context, t trials, out *baseline, uni
 }
 
 // under simulates the task under another trust, by the randomizer.
-func (s *rehearsal) under(ctx context.Context, t trials, out *baseline, trust accounting.Trust) error {
+func (s *Rehearsal) under(ctx context.Context, t trials, out *baseline, trust accounting.Trust) error {
 	p := s.job.Problem
 	if p.Trust == trust {
 		return errors.New("the trust is the task's own")
@@ -151,7 +151,7 @@ func (s *rehearsal) under(ctx context.Context, t trials, out *baseline, trust ac
 }
 
 // alone trains every silo by itself. Each run is the mean over silos.
-func (s *rehearsal) alone(ctx context.Context, t trials, out *baseline) error {
+func (s *Rehearsal) alone(ctx context.Context, t trials, out *baseline) error {
 	if s.silos == nil {
 		return errors.New("the task has no silos")
 	}
@@ -185,7 +185,7 @@ func (s *rehearsal) alone(ctx context.Context, t trials, out *baseline) error {
 	return nil
 }
 
-func (s *rehearsal) fill(ctx context.Context, t trials, out *baseline, c sim.Config) error {
+func (s *Rehearsal) fill(ctx context.Context, t trials, out *baseline, c sim.Config) error {
 	r, err := s.series(ctx, t, c)
 	if err != nil {
 		return err
@@ -199,7 +199,7 @@ func (s *rehearsal) fill(ctx context.Context, t trials, out *baseline, c sim.Con
 
 // converged trains without noise or clipping on all training data until it converges, and sets the algorithm, the
 // only run and the mean of out to the result.
-func (s *rehearsal) converged(ctx context.Context, t trials, out *baseline) error {
+func (s *Rehearsal) converged(ctx context.Context, t trials, out *baseline) error {
 	set, err := s.job.Spec.Set(s.job.Problem.Dim)
 	if err != nil {
 		return err

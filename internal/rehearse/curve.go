@@ -29,7 +29,7 @@ type curve struct {
 const curveSpots = 30
 
 // observer scores every few rounds and the last.
-func (s *rehearsal) observer(to *curve, plan *wire.Plan) func(sim.Round) {
+func (s *Rehearsal) observer(to *curve, plan *wire.Plan) func(sim.Round) {
 	every := (manifest.Planned(plan) + curveSpots - 1) / curveSpots
 	var reports uint64
 	measure := MeasureOf(s.spec.Model.Loss)

@@ -37,7 +37,7 @@ func TestFeaturesThatGrow(t *testing.T) {
 		m.rows = append(m.rows, convex.Example{Value: x, Label: label})
 	}
 	job := m.task(t)
-	s := rehearsal{Rows: rowsOf(t, job, m.rows), job: job}
+	s := Rehearsal{Rows: rowsOf(t, job, m.rows), job: job}
 	out, err := s.series(t.Context(), trials{"private", io.Discard, 1, 1}, sim.Config{Plan: job.Plan})
 	if err != nil {
 		t.Fatal(err)

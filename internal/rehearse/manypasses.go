@@ -54,7 +54,7 @@ func (m *ManyPasses) Print(w io.Writer) error {
 }
 
 // inManyPasses returns the same with its scores.
-func (s *rehearsal) inManyPasses(ctx context.Context, progress io.Writer, seed uint64) (*ManyPasses, error) {
+func (s *Rehearsal) inManyPasses(ctx context.Context, progress io.Writer, seed uint64) (*ManyPasses, error) {
 	out := ManyPassesOf(s.job)
 	if out == nil || s.units != nil || s.blocks != nil {
 		return out, nil

@@ -39,7 +39,7 @@ func Follows(job run.Job) bool { return manifest.Gradients(job.Plan).GetTop() > 
 
 // online trains learners without privacy on the rows of a run in its order, and scores them on the rows that the run
 // scored.
-func (s *rehearsal) online(ctx context.Context, progress io.Writer, like *ahead) (out []Online, err error) {
+func (s *Rehearsal) online(ctx context.Context, progress io.Writer, like *ahead) (out []Online, err error) {
 	c := sim.OnlineConfig{Loss: s.job.Loss, Features: s.job.Features.Dim(), Intercept: s.job.Spec.Intercept != 0}
 	work := float64(len(like.order)) * float64(c.Loss.Parameters(c.Features))
 	for _, one := range []struct {
@@ -64,7 +64,7 @@ func (s *rehearsal) online(ctx context.Context, progress io.Writer, like *ahead)
 }
 
 // learnAhead scores a learner on each row before it learns from it.
-func (s *rehearsal) learnAhead(ctx context.Context, learner sim.Online, like *ahead) (*prequential.Score, error) {
+func (s *Rehearsal) learnAhead(ctx context.Context, learner sim.Online, like *ahead) (*prequential.Score, error) {
 	p := prequential.New(s.job.Spec)
 	for k, i := range like.order {
 		for _, e := range like.rowsOf(i) {

@@ -24,7 +24,7 @@ func TestOnlineBesideAStream(t *testing.T) {
 	m := concepts(r, 4, 12_000, concept{truth: a}, concept{from: 6000, truth: b})
 	m.epsilon = 4
 	job := m.task(t)
-	s := rehearsal{Rows: rowsOf(t, job, m.rows), job: job}
+	s := Rehearsal{Rows: rowsOf(t, job, m.rows), job: job}
 	out, err := s.Run(t.Context(), io.Discard, 1, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestShuffledRowsAreScored(t *testing.T) {
 	m := concepts(r, 3, 6000, concept{truth: randomDirection(r, 3, 3)})
 	m.epsilon = 8
 	job := m.task(t)
-	s := rehearsal{Rows: rowsOf(t, job, m.rows), job: job, order: Order{InOrder: true, Shuffle: 1000}}
+	s := Rehearsal{Rows: rowsOf(t, job, m.rows), job: job, order: Order{InOrder: true, Shuffle: 1000}}
 	out, err := s.series(t.Context(), trials{"private", io.Discard, 5, 1}, sim.Config{Plan: s.job.Plan})
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ const (
 )
 
 // mixed returns how the simulation changes the order of its rows.
-func (s *rehearsal) mixed() mixing {
+func (s *Rehearsal) mixed() mixing {
 	switch {
 	case s.job.Plan.Silos == 0:
 		return mixed
@@ -84,7 +84,7 @@ func (o Order) warn(to io.Writer, data string, rows []convex.Example, features *
 }
 
 // feed fills in what reports of the plan are about.
-func (s *rehearsal) feed(c *sim.Config) error {
+func (s *Rehearsal) feed(c *sim.Config) error {
 	switch {
 	case c.Plan.Silos > 0 && s.blocks == nil:
 		return errors.New("the task has no silos")

@@ -23,8 +23,8 @@ type Config struct {
 	Watch     bool     // score the model on the test rows on the way, for a picture
 }
 
-// A rehearsal is a job with rows to run it on.
-type rehearsal struct {
+// A Rehearsal is a job with rows to run it on.
+type Rehearsal struct {
 	*Rows
 	Groups // made of Rows, if a report is about more than a row
 
@@ -36,12 +36,12 @@ type rehearsal struct {
 
 // Load reads the rows of a rehearsal and groups them. It says which of them do not fit or take no part, and refuses
 // rows that are too few for the plan.
-func Load(c Config, data Data, progress io.Writer) (*rehearsal, error) {
+func Load(c Config, data Data, progress io.Writer) (*Rehearsal, error) {
 	read, err := Read(c.Job.Spec, data, progress)
 	if err != nil {
 		return nil, err
 	}
-	r := &rehearsal{Rows: read, job: c.Job, order: c.Order, others: c.Baselines, watch: c.Watch && !Follows(c.Job)}
+	r := &Rehearsal{Rows: read, job: c.Job, order: c.Order, others: c.Baselines, watch: c.Watch && !Follows(c.Job)}
 	endless := manifest.Endless(r.job.Plan)
 	if !endless {
 		r.order.warn(progress, data.Path, r.labelled, r.Features, r.mixed())
@@ -67,7 +67,7 @@ func Load(c Config, data Data, progress io.Writer) (*rehearsal, error) {
 }
 
 // Run runs the task once a seed, and beside it what it is compared with.
-func (s *rehearsal) Run(ctx context.Context, progress io.Writer, first uint64, seeds int) (report, error) {
+func (s *Rehearsal) Run(ctx context.Context, progress io.Writer, first uint64, seeds int) (report, error) {
 	plan := s.job.Plan
 	out := report{Ran: Ran{Task: s.job.Spec.Name, Algorithm: plan.Algorithm, Rounds: manifest.Planned(plan),
 		Cohort: manifest.Gradients(plan).Cohort, Epsilon: plan.Epsilon, Delta: s.job.Problem.Delta,
@@ -141,7 +141,7 @@ type trials struct {
 }
 
 // series runs one configuration once a seed.
-func (s *rehearsal) series(ctx context.Context, t trials, c sim.Config) (series, error) {
+func (s *Rehearsal) series(ctx context.Context, t trials, c sim.Config) (series, error) {
 	var out series
 	c.Loss, c.InOrder = s.job.Loss, s.order.InOrder || manifest.Endless(c.Plan)
 	c.Score = s.job.Score()

@@ -56,7 +56,7 @@ schedule: {continuous: adaptive}
 			all, silos, _ = sim.BlocksOf(rows, int(manifest.Gradients(plan).Mechanism.Units), seed, block.Of)
 			return all, silos
 		}}
-		s := rehearsal{Rows: rowsOf(t, job, nil), Groups: groups, job: job}
+		s := Rehearsal{Rows: rowsOf(t, job, nil), Groups: groups, job: job}
 		out, err := s.series(t.Context(), trials{"private", io.Discard, 1, 1}, sim.Config{Plan: job.Plan})
 		if err != nil {
 			t.Fatal(err)

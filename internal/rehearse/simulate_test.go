@@ -58,7 +58,7 @@ func TestSimulateMoments(t *testing.T) {
 
 // unevenly returns a simulation of events of two numbers, of which one has an eighth of the other's range and as much
 // to say.
-func unevenly(t *testing.T, others ...string) *rehearsal {
+func unevenly(t *testing.T, others ...string) *Rehearsal {
 	t.Helper()
 	var rows strings.Builder
 	r := rand.New(rand.NewPCG(1, 2))

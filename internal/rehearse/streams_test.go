@@ -147,7 +147,7 @@ func TestRandomStreams(t *testing.T) {
 	for k := range count {
 		m := makeStream(r, features, events)
 		job := m.task(t)
-		s := rehearsal{Rows: rowsOf(t, job, m.rows), job: job}
+		s := Rehearsal{Rows: rowsOf(t, job, m.rows), job: job}
 		out, err := s.series(t.Context(), trials{"private", io.Discard, uint64(k), 1}, sim.Config{Plan: job.Plan})
 		if err != nil {
 			t.Fatal(err)

@@ -13,9 +13,9 @@ import (
 	"github.com/panlearn/panlearn/learner/schedule"
 )
 
-// A sweepReport is the JSON of `learner simulate --sweep-users`: excess risk over a known optimum against the number of
+// A SweepReport is the JSON of `learner simulate --sweep-users`: excess risk over a known optimum against the number of
 // users, for every method that applies, at equal users and equal privacy.
-type sweepReport struct {
+type SweepReport struct {
 	Task    string      `json:"task"`
 	Epsilon float64     `json:"epsilon"`
 	Delta   float64     `json:"delta"`
@@ -35,20 +35,20 @@ type SweepConfig struct {
 }
 
 // Sweep measures on the synthetic population of the task's dimension and loss.
-func Sweep(ctx context.Context, job run.Job, c SweepConfig) (sweepReport, error) {
+func Sweep(ctx context.Context, job run.Job, c SweepConfig) (SweepReport, error) {
 	if c.Repeats < 2 {
-		return sweepReport{}, fmt.Errorf("--seeds %d: a sweep needs at least 2", c.Repeats)
+		return SweepReport{}, fmt.Errorf("--seeds %d: a sweep needs at least 2", c.Repeats)
 	}
 	if job.Problem.Continuous != "" {
-		return sweepReport{},
+		return SweepReport{},
 			errors.New("--sweep-users: schedule.continuous has no end to measure at; try --set schedule.continuous=")
 	}
 	if job.Spec.Silo != nil || job.Spec.Privacy.ByUser() {
-		return sweepReport{},
+		return SweepReport{},
 			errors.New("--sweep-users: a sweep is of users of one event each, not of silos or people with several; --data simulates these")
 	}
 	if job.Problem.Practical != nil {
-		return sweepReport{},
+		return SweepReport{},
 			errors.New("--sweep-users: a sweep measures methods against their bounds, of which a practical plan has none: want schedule.plan=proved")
 	}
 	config := sim.SeriesConfig{Problem: job.Problem, Repeats: c.Repeats, Methods: c.Methods,
@@ -60,7 +60,7 @@ func Sweep(ctx context.Context, job run.Job, c SweepConfig) (sweepReport, error)
 	}
 	for _, m := range config.Methods {
 		if err := job.Problem.Applies(m); err != nil {
-			return sweepReport{}, fmt.Errorf("--algorithms %s: %w", m, err)
+			return SweepReport{}, fmt.Errorf("--algorithms %s: %w", m, err)
 		}
 	}
 	for _, n := range c.Users {
@@ -68,9 +68,9 @@ func Sweep(ctx context.Context, job run.Job, c SweepConfig) (sweepReport, error)
 	}
 	points, err := sim.Series(ctx, config)
 	if err != nil {
-		return sweepReport{}, err
+		return SweepReport{}, err
 	}
-	return sweepReport{Task: job.Spec.Name, Epsilon: job.Problem.Epsilon, Delta: job.Problem.Delta,
+	return SweepReport{Task: job.Spec.Name, Epsilon: job.Problem.Epsilon, Delta: job.Problem.Delta,
 		assuming: job.Assuming(), Repeats: c.Repeats, Points: points, Slopes: sim.Slopes(points, job.Problem.Ridge > 0)}, nil
 }
 
@@ -78,7 +78,7 @@ func Sweep(ctx context.Context, job run.Job, c SweepConfig) (sweepReport, error)
 const boundsDrawn = 2
 
 // Draw draws the risks over the users into a file.
-func (r sweepReport) Draw(file string) error {
+func (r SweepReport) Draw(file string) error {
 	p := picture.Panel{Title: fmt.Sprintf("excess risk after one private run (epsilon = %g, delta = %g)", r.Epsilon,
 		r.Delta), X: "users", Y: "excess risk over the optimum", LogX: true, LogY: true, Legend: picture.TopRight, Room: 3}
 	for i, m := range r.Slopes {
@@ -108,7 +108,7 @@ func (r sweepReport) Draw(file string) error {
 }
 
 // Print writes the table for people.
-func (r sweepReport) Print(w io.Writer) error {
+func (r SweepReport) Print(w io.Writer) error {
 	fmt.Fprintf(w, "excess risk over the optimum, mean of %d runs (standard error), epsilon %g, delta %g%s\n", r.Repeats,
 		r.Epsilon, r.Delta, r.assuming)
 	fmt.Fprintf(w, "%9s  %-22s  %18s  %12s  %12s\n", "users", "method", "excess risk", "no noise", "bound")

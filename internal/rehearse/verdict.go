@@ -21,7 +21,7 @@ type verdict struct {
 }
 
 // scoreOfVerdict returns the score by which models of a loss are compared, on the test data where there are some.
-func (s *rehearsal) scoreOfVerdict(r *report) Measure {
+func (s *Rehearsal) scoreOfVerdict(r *report) Measure {
 	switch {
 	case s.Test == nil:
 		return Measure{Field: "train_loss", Falls: true, short: "train loss",
@@ -35,7 +35,7 @@ func (s *rehearsal) scoreOfVerdict(r *report) Measure {
 
 // verdict compares the runs of the report. It returns nil for a task without an end, in which users score the model on
 // the way and other learners run beside it.
-func (s *rehearsal) verdict(ctx context.Context, r *report) (v *verdict, err error) {
+func (s *Rehearsal) verdict(ctx context.Context, r *report) (v *verdict, err error) {
 	m := s.scoreOfVerdict(r)
 	if Follows(s.job) || m.of(r.Mean) == nil || m.of(r.NonPrivate) == nil || m.of(r.Baseline) == nil {
 		return nil, nil
@@ -63,7 +63,7 @@ func (s *rehearsal) verdict(ctx context.Context, r *report) (v *verdict, err err
 
 // first returns the model before the first round where it is worth something: the start, or the public prediction that
 // labels are less; else nil.
-func (s *rehearsal) first() []float64 {
+func (s *Rehearsal) first() []float64 {
 	if s.job.Start != nil {
 		return s.job.Start.Point
 	}
@@ -75,7 +75,7 @@ const quicklyFitted = 1 << 22
 
 // convergedScore returns the score of the baseline "converged", which is fitted where it was not asked for and takes
 // seconds; nil where there is none.
-func (s *rehearsal) convergedScore(ctx context.Context, r *report, m Measure) (*float64, error) {
+func (s *Rehearsal) convergedScore(ctx context.Context, r *report, m Measure) (*float64, error) {
 	asked := slices.IndexFunc(r.Baselines, func(b baseline) bool { return b.Name == baselineConverged })
 	var b baseline
 	switch {

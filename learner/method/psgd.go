@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// psgd is private projected stochastic gradient descent, Algorithm 3 of Cheu, Joseph, Mao, Peng, Shuffle Private
+// PSGD is private projected stochastic gradient descent, Algorithm 3 of Cheu, Joseph, Mao, Peng, Shuffle Private
 // Stochastic Convex Optimization, ICLR 2022, for convex Lipschitz losses:
 //
 //	theta_t = Pi(theta_{t-1} - eta gbar_t),   gbar_t taken at theta_{t-1},   t = 1 .. T
@@ -19,7 +19,7 @@ import (
 //
 // The fully interactive PGD, Algorithm 5 of the paper, is the same recursion with all users in each of the T rounds,
 // and therefore another step size.
-type psgd struct {
+type PSGD struct {
 	descent
 	eta, mu float64
 }
@@ -36,7 +36,7 @@ type PSGDConfig struct {
 }
 
 // NewPSGD returns the method at its start. The error names the field that does not fit.
-func NewPSGD(c PSGDConfig) (*psgd, error) {
+func NewPSGD(c PSGDConfig) (*PSGD, error) {
 	if err := validateStepSize(c.StepSize); err != nil {
 		return nil, fmt.Errorf("psgd: %w", err)
 	}
@@ -52,7 +52,7 @@ func NewPSGD(c PSGDConfig) (*psgd, error) {
 	if err != nil {
 		return nil, fmt.Errorf("psgd: %w", err)
 	}
-	return &psgd{descent: newDescent(b), eta: c.StepSize, mu: c.Mu}, nil
+	return &PSGD{descent: newDescent(b), eta: c.StepSize, mu: c.Mu}, nil
 }
 
 func (c PSGDConfig) length() uint64 { return c.Steps }
@@ -64,11 +64,11 @@ func (c PSGDConfig) Begin(start []float64) (Method, error) {
 }
 
 // Step takes the descent step and moves the average.
-func (p *psgd) Step(e Estimate) error { return p.descend(e, p.eta, p.points()) }
+func (p *PSGD) Step(e Estimate) error { return p.descend(e, p.eta, p.points()) }
 
 // points returns the sum of the weights of the points queried so far, the current one included, divided by the current
 // one's weight. With equal weights it is their number.
-func (p *psgd) points() float64 {
+func (p *PSGD) points() float64 {
 	n, share := float64(p.taken+1), float64(p.mu*p.eta)
 	if share == 0 {
 		return n

@@ -8,9 +8,9 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// A curve predicts the risk of one method for other numbers of users and other epsilons, with the noise level that the
+// A Curve predicts the risk of one method for other numbers of users and other epsilons, with the noise level that the
 // accountant found for one plan. A point takes milliseconds and is within a few percent of a plan for that point.
-type curve struct {
+type Curve struct {
 	p      Problem
 	method string
 	factor float64
@@ -18,28 +18,28 @@ type curve struct {
 }
 
 // Curve returns the curve through a plan of the problem.
-func (pl *Planner) Curve(p Problem, plan Proposal) (curve, error) {
+func (pl *Planner) Curve(p Problem, plan Proposal) (Curve, error) {
 	from, err := pl.accountedFor(p)
 	if err != nil || len(plan.Forecasts) == 0 {
-		return curve{}, fmt.Errorf("curve: no plan, or no level of noise: %w", err)
+		return Curve{}, fmt.Errorf("curve: no plan, or no level of noise: %w", err)
 	}
 	first, privacy := manifest.Gradients(plan.Plan), plan.First().Privacy
 	level := privacy.NoiseStd*privacy.NoiseStd + privacy.RoundingStd*privacy.RoundingStd
-	return curve{p: p, method: plan.Plan.Algorithm, factor: level / from.about(plan.First().units()).model(first.Cohort,
+	return Curve{p: p, method: plan.Plan.Algorithm, factor: level / from.about(plan.First().units()).model(first.Cohort,
 		uint64(manifest.RoundsPerUser(plan.Plan))).total(),
 		source: func(q Problem) (source, error) { return pl.accountedFor(q) }}, nil
 }
 
 // Curve returns the curve through a baseline other than the paper's.
-func (y Baseline) Curve(p Problem) (curve, error) {
+func (y Baseline) Curve(p Problem) (Curve, error) {
 	if y.Err != nil || y.Name == BaselinePaper {
-		return curve{}, fmt.Errorf("curve: no prediction for the baseline %s", y.Name)
+		return Curve{}, fmt.Errorf("curve: no prediction for the baseline %s", y.Name)
 	}
 	q := baselineProblem(p)
 	if y.Name == BaselineMultiPass {
 		q.MaxRounds = maxPasses
 	}
-	return curve{p: q, method: y.Method, factor: 1, source: func(q Problem) (source, error) {
+	return Curve{p: q, method: y.Method, factor: 1, source: func(q Problem) (source, error) {
 		mu, err := accounting.GaussianMu(accounting.Budget{Epsilon: q.Epsilon, Delta: q.Delta})
 		if err != nil {
 			return nil, err
@@ -53,7 +53,7 @@ func (y Baseline) Curve(p Problem) (curve, error) {
 }
 
 // At returns the predicted risk for a number of users and an epsilon, all else being equal; +Inf if there is no plan.
-func (c curve) At(users uint64, epsilon float64) float64 {
+func (c Curve) At(users uint64, epsilon float64) float64 {
 	q := c.p
 	if q.Users, q.Epsilon = users, epsilon; q.Silos.Count > 0 { // as many, with more or fewer units
 		q.Silos.Units = max(1, users/q.Silos.Count)
@@ -79,7 +79,7 @@ func (c curve) At(users uint64, epsilon float64) float64 {
 
 // UsersNeeded returns the least number of users, to a hundredth, for which the bound is below trivial, the risk of the
 // start. It returns false if 2^39 are not enough.
-func (c curve) UsersNeeded(trivial float64) (uint64, bool) {
+func (c Curve) UsersNeeded(trivial float64) (uint64, bool) {
 	const most = 1 << 39
 	enough := func(n uint64) bool { return c.At(n, c.p.Epsilon) < trivial }
 	high := uint64(1)

@@ -98,8 +98,8 @@ func (g Guarantee) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// failure is the delta of one (or T) releases at a given epsilon, by adversary.
-type failure struct {
+// Failure is the delta of one (or T) releases at a given epsilon, by adversary.
+type Failure struct {
 	Delta       float64 `json:"delta"`         // of the worst adversary
 	Learner     float64 `json:"delta_learner"` // see Guarantee
 	Intruder    float64 `json:"delta_intruder"`
@@ -212,7 +212,7 @@ func (r Release) Epsilon(delta float64) (Guarantee, error) {
 }
 
 // Delta returns the failure probability of the release at eps.
-func (r Release) Delta(eps float64) (failure, error) {
+func (r Release) Delta(eps float64) (Failure, error) {
 	return NewAccountant().ReleaseDelta(r, eps)
 }
 
@@ -227,7 +227,7 @@ func (a *Accountant) ReleaseWithin(r Release, b Budget) (Guarantee, error) {
 }
 
 // ReleaseDelta is Release.Delta with this accountant's cache.
-func (a *Accountant) ReleaseDelta(r Release, eps float64) (failure, error) {
+func (a *Accountant) ReleaseDelta(r Release, eps float64) (Failure, error) {
 	return a.repeatedDelta(1, [][]Release{{r}}, eps)
 }
 

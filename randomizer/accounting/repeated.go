@@ -40,15 +40,15 @@ func (a *Accountant) RepeatedWithin(times int, of [][]Release, b Budget) (Guaran
 }
 
 // repeatedDelta returns the failure probability at eps of what RepeatedEpsilon composes.
-func (a *Accountant) repeatedDelta(times int, of [][]Release, eps float64) (failure, error) {
+func (a *Accountant) repeatedDelta(times int, of [][]Release, eps float64) (Failure, error) {
 	if err := validateEpsilon(eps); err != nil {
-		return failure{}, err
+		return Failure{}, err
 	}
 	c, err := a.repeated(times, of)
 	if err != nil {
-		return failure{}, err
+		return Failure{}, err
 	}
-	f := failure{Learner: c.learner.Delta(eps), HasIntruder: c.intruder != nil, HasOperator: c.operator != nil}
+	f := Failure{Learner: c.learner.Delta(eps), HasIntruder: c.intruder != nil, HasOperator: c.operator != nil}
 	if f.HasIntruder {
 		f.Intruder = c.intruder.Delta(eps)
 	}

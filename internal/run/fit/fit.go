@@ -191,15 +191,15 @@ func (c Config) offer(ctx context.Context, devices *device.Device) (device.Summa
 	return devices.Run(ctx, rows.All())
 }
 
-// rows yields the rows to learn from.
-type rows struct {
+// Rows yields the rows to learn from.
+type Rows struct {
 	*source.Reader
 	data Data
 	held block.Holdout
 }
 
 // Open opens the data of a task.
-func Open(d Data, spec *task.Spec) (*rows, error) {
+func Open(d Data, spec *task.Spec) (*Rows, error) {
 	var err error
 	if d.Format != "" {
 		if spec, err = spec.ReadAs(task.Format(d.Format)); err != nil {
@@ -211,12 +211,12 @@ func Open(d Data, spec *task.Spec) (*rows, error) {
 		return nil, err
 	}
 	r, err := source.OpenFitting(d.Path, features)
-	return &rows{Reader: r, data: d, held: block.Holdout{Every: d.Holdout, Task: spec.Name, People: spec.Privacy.ByUser()}}, err
+	return &Rows{Reader: r, data: d, held: block.Holdout{Every: d.Holdout, Task: spec.Name, People: spec.Privacy.ByUser()}}, err
 }
 
 // All yields the rows under places of their own, in order, as if they were one file: which are held out leaves no gap.
 // It fails where there are not as many as there were.
-func (r *rows) All() iter.Seq2[task.Row, error] {
+func (r *Rows) All() iter.Seq2[task.Row, error] {
 	return func(yield func(task.Row, error) bool) {
 		read, kept := 0, 0
 		for row, err := range r.Reader.All() {

@@ -129,8 +129,8 @@ type member struct {
 	again  time.Time
 }
 
-// A fleet runs the tasks of a list.
-type fleet struct {
+// A Fleet runs the tasks of a list.
+type Fleet struct {
 	config Config
 	ended  chan *ending
 
@@ -148,14 +148,14 @@ type ending struct {
 }
 
 // New returns a fleet.
-func New(c Config) *fleet {
+func New(c Config) *Fleet {
 	c.Every = cmp.Or(c.Every, defaultEvery)
-	return &fleet{config: c, ended: make(chan *ending), members: map[stream.Task]*member{},
+	return &Fleet{config: c, ended: make(chan *ending), members: map[stream.Task]*member{},
 		changed: map[stream.Task]bool{}}
 }
 
 // Run follows the list until ctx is done, and returns when every member has.
-func (f *fleet) Run(ctx context.Context) error {
+func (f *Fleet) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer func() {
 		gone := make(chan struct{})
@@ -186,7 +186,7 @@ func (f *fleet) Run(ctx context.Context) error {
 }
 
 // follow reads the list, ends members with tasks that are not on it any more, and starts members that should run.
-func (f *fleet) follow(ctx context.Context, running *sync.WaitGroup) {
+func (f *Fleet) follow(ctx context.Context, running *sync.WaitGroup) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -236,7 +236,7 @@ func (f *fleet) follow(ctx context.Context, running *sync.WaitGroup) {
 }
 
 // differs notes whether the file of a running task was changed.
-func (f *fleet) differs(m *member, other bool) {
+func (f *Fleet) differs(m *member, other bool) {
 	if other && !f.changed[m.entry.Name] {
 		f.config.Logger.Warn("the task file was changed while its task runs: what runs stays as it was, until the next start",
 			"task", m.entry.Name, "file", m.entry.File)
@@ -245,7 +245,7 @@ func (f *fleet) differs(m *member, other bool) {
 }
 
 // say logs why the list cannot be read, once.
-func (f *fleet) say(err error) {
+func (f *Fleet) say(err error) {
 	if err != nil && f.trouble == nil {
 		f.config.Logger.Warn("the list of tasks cannot be read: those that run go on", "error", err)
 	}
@@ -259,7 +259,7 @@ type faulty struct {
 }
 
 // tell logs faults that are new.
-func (f *fleet) tell(faults []Fault) {
+func (f *Fleet) tell(faults []Fault) {
 	now := map[string]faulty{}
 	for _, fault := range faults {
 		is := faulty{fault.Err.Error(), time.Now()}
@@ -273,7 +273,7 @@ func (f *fleet) tell(faults []Fault) {
 	f.faults = now
 }
 
-func (f *fleet) start(ctx context.Context, m *member, running *sync.WaitGroup) {
+func (f *Fleet) start(ctx context.Context, m *member, running *sync.WaitGroup) {
 	ctx, cancel := context.WithCancel(ctx)
 	m.cancel, m.seat = cancel, &Seat{Registry: prometheus.NewRegistry()}
 	m.state, m.since, m.err = Running, time.Now(), nil
@@ -287,7 +287,7 @@ func (f *fleet) start(ctx context.Context, m *member, running *sync.WaitGroup) {
 }
 
 // returned notes how a member returned.
-func (f *fleet) returned(ctx context.Context, e *ending) {
+func (f *Fleet) returned(ctx context.Context, e *ending) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m, log := e.of, f.config.Logger.With("task", e.of.entry.Name)
@@ -320,7 +320,7 @@ func (f *fleet) returned(ctx context.Context, e *ending) {
 }
 
 // Rows returns what is to say of each task and each faulty file, in the order of their names.
-func (f *fleet) Rows() []Row {
+func (f *Fleet) Rows() []Row {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []Row
@@ -336,7 +336,7 @@ func (f *fleet) Rows() []Row {
 	return out
 }
 
-func (f *fleet) row(m *member) Row {
+func (f *Fleet) row(m *member) Row {
 	r := Row{Task: string(m.entry.Name), State: m.state, Since: m.since, File: m.entry.File}
 	switch {
 	case m.cancel != nil && m.state == Ended:
@@ -368,7 +368,7 @@ func (f *fleet) row(m *member) Row {
 }
 
 // shown returns what a task shows, or an error that says why it shows nothing.
-func (f *fleet) shown(name string) (*Shown, error) {
+func (f *Fleet) shown(name string) (*Shown, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := f.members[stream.Task(name)]
@@ -387,7 +387,7 @@ func (f *fleet) shown(name string) (*Shown, error) {
 var errNoTask = errors.New("no such task is on the list")
 
 // registries returns the registries of the members that run.
-func (f *fleet) registries() (out prometheus.Gatherers) {
+func (f *Fleet) registries() (out prometheus.Gatherers) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, m := range f.members {
@@ -399,7 +399,7 @@ func (f *fleet) registries() (out prometheus.Gatherers) {
 }
 
 // failing returns for each task, and for each faulty file by its name, whether it fails.
-func (f *fleet) failing() map[string]bool {
+func (f *Fleet) failing() map[string]bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	out := map[string]bool{}

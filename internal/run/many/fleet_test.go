@@ -90,7 +90,7 @@ func (r *role) count(task stream.Task) (starts, live int) {
 }
 
 // running starts a fleet, which ends with the test.
-func running(t *testing.T, list List, do map[stream.Task]func(ctx context.Context, seat *Seat) error) (*fleet, *role) {
+func running(t *testing.T, list List, do map[stream.Task]func(ctx context.Context, seat *Seat) error) (*Fleet, *role) {
 	t.Helper()
 	r := &role{do: do, starts: map[stream.Task]int{}, live: map[stream.Task]int{}}
 	f := New(Config{List: list, Run: r.run, Starting: "It starts.", Logger: slog.New(slog.DiscardHandler)})
@@ -112,7 +112,7 @@ func running(t *testing.T, list List, do map[stream.Task]func(ctx context.Contex
 }
 
 // state returns the state of a task, and the sentence.
-func (f *fleet) state(task string) (state, string) {
+func (f *Fleet) state(task string) (state, string) {
 	for _, r := range f.Rows() {
 		if r.Task == task {
 			return r.State, r.Line

@@ -17,7 +17,7 @@ import (
 
 // Serve runs the fleet until ctx is done, and serves its endpoints on l, which it closes; nil: nowhere. title names the
 // process on the page.
-func (f *fleet) Serve(ctx context.Context, l net.Listener, title string, ready obs.Check) error {
+func (f *Fleet) Serve(ctx context.Context, l net.Listener, title string, ready obs.Check) error {
 	registry := obs.NewRegistry()
 	if err := obs.NewFleet(registry, f.failing); err != nil {
 		return err
@@ -46,7 +46,7 @@ func answer(w http.ResponseWriter, doc any) {
 // endpoints returns the fleet's endpoints: /metrics of the process and all members, /healthz, /readyz by ready, a page
 // with all tasks at /, the same as JSON at /v1/tasks, what members answer at /status, and each running member's own
 // endpoints below /tasks/NAME/.
-func (f *fleet) endpoints(process prometheus.Gatherer, title string, ready obs.Check) http.Handler {
+func (f *Fleet) endpoints(process prometheus.Gatherer, title string, ready obs.Check) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/tasks", func(w http.ResponseWriter, _ *http.Request) { answer(w, Document[Row]{Tasks: f.Rows()}) })
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
@@ -78,7 +78,7 @@ func (f *fleet) endpoints(process prometheus.Gatherer, title string, ready obs.C
 }
 
 // lines returns the rows of the page.
-func (f *fleet) lines() (out []dashboard.TaskLine) {
+func (f *Fleet) lines() (out []dashboard.TaskLine) {
 	for _, r := range f.Rows() {
 		out = append(out, dashboard.TaskLine{Task: r.Task, File: r.File, State: string(r.State), Line: r.Line, Wrong: r.Wrong,
 			Shown: r.State == Running, Since: r.Since})

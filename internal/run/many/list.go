@@ -51,12 +51,12 @@ func (o only) Tasks() (entries []Entry, faults []Fault, err error) {
 // extensions are the names' ends of task files. Snapshots and public models, which a task may name, end in .json.
 var extensions = []string{".yaml", ".yml"}
 
-// A folder is a List of the task files in a folder: files directly in it with names that end in .yaml or .yml and do
+// A Folder is a List of the task files in a folder: files directly in it with names that end in .yaml or .yml and do
 // not begin with a dot. Files are read again when they change. If a new text is no task, the file's entry stays
 // unchanged, and the file is a fault. Of two files of one task the first in the order of names counts. An empty folder
 // that is not the one in which there were files is an error, because a folder that is no longer mounted looks like
 // that. So is a folder that becomes another one while it is read. It is for one goroutine.
-type folder struct {
+type Folder struct {
 	dir  string
 	read map[string]*reading
 	last os.FileInfo // of the folder that had the files of read
@@ -71,7 +71,7 @@ type reading struct {
 }
 
 // NewFolder returns the list of a folder, which must be there.
-func NewFolder(dir string) (*folder, error) {
+func NewFolder(dir string) (*Folder, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, fmt.Errorf("folder of task files: %w", err)
@@ -79,11 +79,11 @@ func NewFolder(dir string) (*folder, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("folder of task files: %s is a file: want the folder of the task files", dir)
 	}
-	return &folder{dir: dir, read: map[string]*reading{}, last: info}, nil
+	return &Folder{dir: dir, read: map[string]*reading{}, last: info}, nil
 }
 
 // Tasks implements List.
-func (f *folder) Tasks() (entries []Entry, faults []Fault, err error) {
+func (f *Folder) Tasks() (entries []Entry, faults []Fault, err error) {
 	info, err := os.Stat(f.dir)
 	if err != nil {
 		return nil, nil, err
@@ -141,7 +141,7 @@ func (f *folder) Tasks() (entries []Entry, faults []Fault, err error) {
 
 // look returns the task of a file, nil for none, and what is wrong with its newest text, or why that cannot be read. A
 // folder of that name is no file.
-func (f *folder) look(path string) (*Entry, error) {
+func (f *Folder) look(path string) (*Entry, error) {
 	info, err := os.Stat(path) // of what a link names
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
 		return nil, fs.ErrNotExist

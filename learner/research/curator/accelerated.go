@@ -156,7 +156,7 @@ func (f *filteredPlan) accelerate(ctx context.Context, ph filteredPhase, loss co
 
 // planFiltered returns a plan of the calibrated Algorithm 3, or of runs of it on growing parts where there is
 // a ridge and the bound is smaller.
-func planFiltered(p Public) (*plan, error) {
+func planFiltered(p Public) (*Plan, error) {
 	if least := fewestFiltered(p); p.People < least {
 		return nil, &TooFewError{"filtered", p.People, least}
 	}
@@ -169,7 +169,7 @@ func planFiltered(p Public) (*plan, error) {
 		return nil, err
 	}
 	last := f.phases[len(f.phases)-1]
-	return &plan{Method: "filtered", unfiltered: f.unfiltered(),
+	return &Plan{Method: "filtered", unfiltered: f.unfiltered(),
 		Public: p, Spent: accounting.Budget{Epsilon: p.Budget.Epsilon, Delta: spent}, Phases: len(f.phases),
 		NoiseStd: f.off(last) / math.Sqrt(float64(p.Dim)), Bound: f.bound(), Notes: f.notes(), run: f.run}, nil
 }

@@ -159,7 +159,7 @@ func deletionLaw(b accounting.Budget) law {
 func leastDeletion(p Public) int { return leastDeletions(deletionLaw(p.Budget)) }
 
 // planDeletion returns a plan of one release by exhaustive search, of few people.
-func planDeletion(p Public) (*plan, error) {
+func planDeletion(p Public) (*Plan, error) {
 	l := deletionLaw(p.Budget)
 	if least := leastDeletions(l); p.People < least {
 		few := &TooFewError{"deletion", p.People, least}

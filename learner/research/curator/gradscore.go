@@ -204,7 +204,7 @@ func leastGradscore(p Public) int {
 }
 
 // planGradscore returns a plan of one release, with the weight of the smallest planned bound.
-func planGradscore(p Public) (*plan, error) {
+func planGradscore(p Public) (*Plan, error) {
 	if least := leastGradscore(p); p.People < least {
 		return nil, &TooFewError{"gradscore", p.People, least}
 	}

@@ -108,7 +108,7 @@ func (g *groupPlan) descend(ph groupPhase, loss convex.Loss, people []Person, j 
 }
 
 // planGroups returns a plan of the calibrated Algorithm 1.
-func planGroups(p Public) (*plan, error) {
+func planGroups(p Public) (*Plan, error) {
 	if math.IsInf(p.Smoothness, 1) {
 		return nil,
 			fmt.Errorf(
@@ -146,7 +146,7 @@ func planGroups(p Public) (*plan, error) {
 			ph.size*c.groups, ph.steps, ph.eta,
 			ph.tau*c.filter.score, ph.tau*c.filter.near, ph.sigma))
 	}
-	return &plan{Method: "group-sgd", Public: p, Spent: accounting.Budget{Epsilon: p.Budget.Epsilon, Delta: spent},
+	return &Plan{Method: "group-sgd", Public: p, Spent: accounting.Budget{Epsilon: p.Budget.Epsilon, Delta: spent},
 		Phases: len(g.phases), NoiseStd: last.sigma,
 		Bound: g.bound(), Notes: append(notes, paperNumbers(p).String()), run: g.run}, nil
 }

@@ -118,7 +118,7 @@ func regression(n, m, d int, seed uint64) (people []Person, theta []float64) {
 }
 
 // learns checks that the released model is in the set, of the last phase, and near the truth.
-func learns(t *testing.T, p Public, planOf func(Public) (*plan, error)) {
+func learns(t *testing.T, p Public, planOf func(Public) (*Plan, error)) {
 	t.Helper()
 	plan, err := planOf(p)
 	if err != nil {

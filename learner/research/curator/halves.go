@@ -85,8 +85,8 @@ type turn interface {
 // inTurns returns a plan of turns, each on a part of the people. Parts share nobody, so every turn has the
 // whole budget, and all together cost as much as the dearest of them: that is Spent (docs/proofs/curator.md,
 // Phases).
-func inTurns(name string, p Public, parts [][2]int, turns []turn, bound float64, notes ...string) *plan {
-	plan := &plan{Method: name, Public: p, Phases: len(turns), Bound: bound, Notes: notes}
+func inTurns(name string, p Public, parts [][2]int, turns []turn, bound float64, notes ...string) *Plan {
+	plan := &Plan{Method: name, Public: p, Phases: len(turns), Bound: bound, Notes: notes}
 	plan.Spent.Epsilon = p.Budget.Epsilon
 	for _, t := range turns {
 		std, delta := t.cost()
@@ -140,7 +140,7 @@ var outputGrowths = []float64{2, 3, 4, 6, 8, 16, 32}
 
 // planOutputPhases returns a plan of B0 in phases on disjoint people, each around the last released point,
 // with the number of phases and the weights of the smallest bound.
-func planOutputPhases(p Public) (*plan, error) {
+func planOutputPhases(p Public) (*Plan, error) {
 	perMove := noisePerMove(p.Budget)
 	risk := func(c course, std func(i int, s *solver, people int) float64) float64 {
 		parts := halves(p.People, c.phases)

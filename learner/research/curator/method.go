@@ -15,12 +15,12 @@ type Method struct {
 	Name   string                      // as --algorithm takes it
 	Source string                      // paper and theorem
 	Least  func(Public) int            // smallest n at which every group, batch and deletion exists
-	plan   func(Public) (*plan, error) // of numbers that Plan does not refuse
+	plan   func(Public) (*Plan, error) // of numbers that Plan does not refuse
 }
 
 // Plan calibrates the method. It refuses numbers that have no meaning and problems outside the method's proof, and
 // returns a *TooFewError below Least.
-func (m Method) Plan(p Public) (*plan, error) {
+func (m Method) Plan(p Public) (*Plan, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -88,8 +88,8 @@ func (e *TooFewError) Error() string {
 	return fmt.Sprintf("%s: %d people: want at least %d", e.Method, e.People, e.Least)
 }
 
-// A plan is a method calibrated for public numbers.
-type plan struct {
+// A Plan is a method calibrated for public numbers.
+type Plan struct {
 	Method    string
 	Public    Public
 	Spent     accounting.Budget // an upper bound, at most Public.Budget
@@ -107,7 +107,7 @@ type plan struct {
 
 // Fit releases a model. It refuses another number of people than was planned for, and losses that the method is not
 // proved for; it gives up between two passes when ctx ends. Errors reveal nothing about rows.
-func (p *plan) Fit(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (result, error) {
+func (p *Plan) Fit(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (result, error) {
 	switch {
 	case len(people) != p.Public.People:
 		return result{}, fmt.Errorf("%s: %d people: planned for %d", p.Method, len(people), p.Public.People)

@@ -80,7 +80,7 @@ func (m Method) onePlace(of oneplace.Problem) (*oneplace.Plan, error) {
 // forLoss plans the method for the problem's loss. A loss of one score that is not smooth is smoothed in its score, as
 // much as makes the bound on the loss itself smallest: every method then takes it, with nothing changed in what is
 // proved (docs/proofs/curator.md, Smoothing). It returns the loss whose gradients are asked for.
-func (m Method) forLoss(of oneplace.Problem) (*plan, convex.Loss, error) {
+func (m Method) forLoss(of oneplace.Problem) (*Plan, convex.Loss, error) {
 	p := publicOf(of)
 	if _, err := convex.Smoothed(of.Loss, 1); err != nil || !math.IsInf(p.Smoothness, 1) {
 		plan, err := m.Plan(p)
@@ -94,7 +94,7 @@ func (m Method) forLoss(of oneplace.Problem) (*plan, convex.Loss, error) {
 	}
 	const factor, most = 4, 12 // the first gap is all that there is to lose
 	first := p.Trivial() / convex.SmoothingGap(of.Loss, 1)
-	var best *plan
+	var best *Plan
 	var smooth convex.Loss
 	var failed error
 	for width, worse := first, 0; worse < 2 && width > first*math.Pow(factor, -most); width /= factor {
@@ -148,7 +148,7 @@ func lessNoise(method string, p Public) (from int, compared bool) {
 
 // better names, in a sentence, the baseline of the smallest bound, where that is smaller than the plan's, and what
 // noise it would have; empty if there is none. It names none that refuses the problem.
-func better(of oneplace.Problem, plan *plan) string {
+func better(of oneplace.Problem, plan *Plan) string {
 	compared := []string{"output", "output-phases"}
 	if slices.Contains(compared, plan.Method) {
 		return ""

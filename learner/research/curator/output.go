@@ -94,7 +94,7 @@ func generalisation(p Public, nu float64, people int) float64 {
 func (p Public) steepest() float64 { return p.Lipschitz + p.Ridge*p.Set.Radius() }
 
 // planOutput returns a plan of B0 in one release, with the weight of the smallest bound.
-func planOutput(p Public) (*plan, error) {
+func planOutput(p Public) (*Plan, error) {
 	perMove := noisePerMove(p.Budget)
 	lambda := argmin(p.lightest(), p.heaviest(), func(lambda float64) float64 {
 		s, err := newSolver(p, lambda+p.Ridge, p.People)

@@ -160,7 +160,7 @@ func (m phasing) course(p Public) course {
 }
 
 // plan returns a plan of the method over gradscore.
-func (m phasing) plan(p Public) (*plan, error) {
+func (m phasing) plan(p Public) (*Plan, error) {
 	if m.strong && p.Ridge == 0 {
 		return nil, fmt.Errorf("%s: model.ridge 0: want one above 0, for a strongly convex objective", m.name)
 	}
@@ -175,7 +175,7 @@ func (m phasing) plan(p Public) (*plan, error) {
 }
 
 // planOf calibrates the phases of a course.
-func (m phasing) planOf(p Public, c course, perturb perturbation) (*plan, error) {
+func (m phasing) planOf(p Public, c course, perturb perturbation) (*Plan, error) {
 	a, parts, turns, q := accounting.NewAccountant(), m.parts(p.People, c.phases), make([]turn, c.phases), p
 	q.Failure = p.failure() / float64(c.phases)
 	releases := make([]*scored, c.phases)

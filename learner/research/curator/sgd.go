@@ -110,7 +110,7 @@ func (p Public) passRisk(eta float64, people int) (fit, drift float64) {
 //	distance^2/(2 eta n) + eta (L + mu R)^2/2
 //
 // for one phase's mean point.
-func planOutputSGD(p Public) (*plan, error) {
+func planOutputSGD(p Public) (*Plan, error) {
 	perMove := noisePerMove(p.Budget)
 	risk := func(c course, std func(i, people int) float64) float64 {
 		parts := halves(p.People, c.phases)

@@ -9,10 +9,10 @@ import (
 // shuffling is Theorem 5.1 for a federation: plain steps on shuffled reports about one record each.
 type shuffling struct{ Federation }
 
-// A shuffled holds the budgets and noise by Theorem 5.1 (G.1): one record of each of M silos, released with
+// A Shuffled holds the budgets and noise by Theorem 5.1 (G.1): one record of each of M silos, released with
 // Gaussian noise each, M reports shuffled, R rounds. The theorem leaves a constant C open; this is its chain
 // of lemmas, evaluated.
-type shuffled struct {
+type Shuffled struct {
 	Round accounting.Budget // what one round may cost
 	Batch accounting.Budget // the same before a record's chance to be in it
 	Local accounting.Budget // of one report alone
@@ -26,9 +26,9 @@ type shuffled struct {
 //	batch  epsilon_r = 2 q epsilon^, delta_r = q delta^ with q = M/(n N)
 //	local  delta_0 = n N delta/(18 R M^2); epsilon_0 by inverting Amplified
 //	sigma^2 = 8 L^2 ln(2/delta_0)/epsilon_0^2
-func (f Federation) Shuffled(rounds float64) shuffled {
+func (f Federation) Shuffled(rounds float64) Shuffled {
 	q := f.Available / (f.Records * f.Silos)
-	s := shuffled{Round: accounting.Budget{Epsilon: f.Epsilon / (2 * math.Sqrt(2*rounds*f.logDelta())),
+	s := Shuffled{Round: accounting.Budget{Epsilon: f.Epsilon / (2 * math.Sqrt(2*rounds*f.logDelta())),
 		Delta: f.Delta / (2 * rounds)}}
 	s.Batch = accounting.Budget{Epsilon: s.Round.Epsilon / (2 * q), Delta: s.Round.Delta / q}
 	s.Local.Delta = f.Records * f.Silos * f.Delta / (18 * rounds * f.Available * f.Available)

@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 )
 
-// A boosting is a way to train boosted trees.
-type boosting struct {
+// A Boosting is a way to train boosted trees.
+type Boosting struct {
 	Leaves int
 	Trees  int // of each output
 	Rate   float64
@@ -19,7 +19,7 @@ type trees struct {
 }
 
 // boost trains on some rows and calls after, with the scores of all rows, after each step.
-func boost(t *Table, l *Labels, rows []int32, how boosting, leaf int, after func(step int, scores []float64)) *trees {
+func boost(t *Table, l *Labels, rows []int32, how Boosting, leaf int, after func(step int, scores []float64)) *trees {
 	k := l.Outputs
 	out := &trees{Base: l.base(rows)}
 	scores := make([]float64, t.rows*k)

@@ -18,7 +18,7 @@ type Ridge struct {
 type Blend struct {
 	Trees  *trees // nil without ways of boosting
 	Linear *linear
-	How    boosting // of Trees
+	How    Boosting // of Trees
 	Chosen int      // the place of the linear model's Ridge
 	Share  float64
 
@@ -45,17 +45,17 @@ func (b *Blend) Lacking(l *Labels) (mean, deviation float64) {
 const folds = 4
 
 // boostings are the candidates.
-var boostings = []boosting{{8, 120, 0.06}, {8, 400, 0.06}, {31, 100, 0.1}, {4, 150, 0.1}}
+var boostings = []Boosting{{8, 120, 0.06}, {8, 400, 0.06}, {31, 100, 0.1}, {4, 150, 0.1}}
 
 // Candidates returns the ways of boosting whose trees have at most so many leaves together, of each output. Those that
 // differ in the number of trees alone are next to each other, the larger number last.
-func Candidates(leaves int) []boosting {
-	return slices.DeleteFunc(slices.Clone(boostings), func(b boosting) bool { return b.Leaves*b.Trees > leaves })
+func Candidates(leaves int) []Boosting {
+	return slices.DeleteFunc(slices.Clone(boostings), func(b Boosting) bool { return b.Leaves*b.Trees > leaves })
 }
 
 // Train chooses the blend that has the least loss out of fold: the best of the ways of boosting, then the linear model
 // and its share in tenths. Without ways there are no trees, and the table may be nil. No leaf has fewer than leaf rows.
-func Train(t *Table, l *Labels, boostings []boosting, linear []Ridge, leaf int) *Blend {
+func Train(t *Table, l *Labels, boostings []Boosting, linear []Ridge, leaf int) *Blend {
 	n := len(l.Y)
 	split := deal(n)
 	trees := make([][]float64, len(boostings))
@@ -88,12 +88,12 @@ func Train(t *Table, l *Labels, boostings []boosting, linear []Ridge, leaf int) 
 }
 
 // begins reports whether the trees of another way are the first ones of this.
-func (b boosting) begins(other boosting) bool {
+func (b Boosting) begins(other Boosting) bool {
 	return b.Leaves == other.Leaves && b.Rate == other.Rate
 }
 
 // boostFold trains one candidate, and those that are its beginning, without a fold, and scores the fold's rows.
-func boostFold(t *Table, l *Labels, split split4, f int, boostings []boosting, how boosting, leaf int,
+func boostFold(t *Table, l *Labels, split split4, f int, boostings []Boosting, how Boosting, leaf int,
 	out [][]float64) {
 	boost(t, l, split.others(f), how, leaf, func(step int, scores []float64) {
 		for i, b := range boostings {
@@ -107,7 +107,7 @@ func boostFold(t *Table, l *Labels, split split4, f int, boostings []boosting, h
 }
 
 // choose picks the best and trains it on all rows.
-func choose(t *Table, l *Labels, boostings []boosting, linear []Ridge, leaf int, trees, lines [][]float64) *Blend {
+func choose(t *Table, l *Labels, boostings []Boosting, linear []Ridge, leaf int, trees, lines [][]float64) *Blend {
 	all := allRows(len(l.Y))
 	b := &Blend{Share: 1}
 	best := -1

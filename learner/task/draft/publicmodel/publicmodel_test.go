@@ -88,7 +88,7 @@ func TestLeavesHoldRows(t *testing.T) {
 	columns, l := sample(Two, 600)
 	table := NewTable(columns)
 	var trees []*Tree
-	for _, step := range boost(table, l, allRows(600), boosting{8, 20, 0.1}, 17, nil).Steps {
+	for _, step := range boost(table, l, allRows(600), Boosting{8, 20, 0.1}, 17, nil).Steps {
 		trees = append(trees, step...)
 	}
 	boosted := len(trees)

@@ -6,9 +6,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// directions are coordinates z = Matrix f + Bias of a pool of features f: uncorrelated, with mean 0 and about variance
+// Directions are coordinates z = Matrix f + Bias of a pool of features f: uncorrelated, with mean 0 and about variance
 // 1 in the weights of the rows that they were made from.
-type directions struct {
+type Directions struct {
 	Matrix [][]float64
 	Bias   []float64
 }
@@ -18,7 +18,7 @@ const dampening = 1e-3
 
 // Whiten returns the first directions of a pool, at most most: those of largest variance in the weights. rows are
 // dense; weights are not negative.
-func Whiten(rows [][]float64, weights []float64, most int) *directions {
+func Whiten(rows [][]float64, weights []float64, most int) *Directions {
 	width := len(rows[0])
 	mean := make([]float64, width)
 	total := 0.0
@@ -44,7 +44,7 @@ func Whiten(rows [][]float64, weights []float64, most int) *directions {
 	for _, v := range values {
 		sum += max(v, 0)
 	}
-	d := &directions{}
+	d := &Directions{}
 	for k, v := range values {
 		if len(d.Matrix) == most || v < 1e-9*sum {
 			break
