@@ -19,7 +19,7 @@ import (
 // Cases of Lowy, Razaviyayn, ICLR 2023, that can be computed by hand, and limits in which its algorithms are others.
 
 // runSilos runs a plan on silos, each of whose rows are one block.
-func runSilos(t *testing.T, plan *wire.Plan, loss convex.Loss, silos [][]convex.Example, change func(*Config)) result {
+func runSilos(t *testing.T, plan *wire.Plan, loss convex.Loss, silos [][]convex.Example, change func(*Config)) Result {
 	t.Helper()
 	c := Config{Plan: plan, Loss: loss, Seed: 7}
 	for i, rows := range silos {

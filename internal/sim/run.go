@@ -70,8 +70,8 @@ type Round struct {
 	State      func() ([]byte, error) // of the method after the step; only valid during the call
 }
 
-// result holds the results of a run.
-type result struct {
+// Result holds the results of a run.
+type Result struct {
 	Model  []float64
 	Rounds uint64
 	Users  uint64 // in all rounds
@@ -84,24 +84,24 @@ type result struct {
 
 // Run takes every planned step. A continuous plan it runs until the examples that are left do not fill a cohort. It
 // stops early with the context's error.
-func Run(ctx context.Context, c Config) (result, error) {
+func Run(ctx context.Context, c Config) (Result, error) {
 	r, err := newRun(c)
 	if err != nil {
-		return result{}, fmt.Errorf("simulate: %w", err)
+		return Result{}, fmt.Errorf("simulate: %w", err)
 	}
 	for !r.over() {
 		if err := ctx.Err(); err != nil {
-			return result{}, err
+			return Result{}, err
 		}
 		if err := r.round(); err != nil {
-			return result{}, fmt.Errorf("simulate: step %d: %w", r.rounds+1, err)
+			return Result{}, fmt.Errorf("simulate: step %d: %w", r.rounds+1, err)
 		}
 	}
 	state, err := r.method.MarshalBinary()
 	if err != nil {
-		return result{}, fmt.Errorf("simulate: %w", err)
+		return Result{}, fmt.Errorf("simulate: %w", err)
 	}
-	return result{Model: r.method.Model(), Rounds: r.rounds, Users: r.users, State: state,
+	return Result{Model: r.method.Model(), Rounds: r.rounds, Users: r.users, State: state,
 		Validation: learner.ValidationOf(r.method), Learned: learner.LearnedOf(r.method)}, nil
 }
 
