@@ -271,6 +271,7 @@ var scenes = map[string]func(*testing.T) *scene{
 		s.fails("answers about Opens are lost", memory.Put, "open", memory.LostAck)
 		s.announces(1)
 		s.fails("answers about batches are lost", memory.Put, "batch", memory.LostAck)
+		s.waits(time.Second) // so that the Open stands: its wake and the reports would come in any order
 		s.answers(1, 0, 3)
 		s.fails("the broker is well", memory.Put, "batch", memory.None)
 		s.waits(10 * time.Second)
