@@ -193,10 +193,14 @@ func (c *courier) announceCharged(ctx context.Context, d delivery) {
 	}
 }
 
-// Until waits for a time. It returns the context's error if that ends first.
+// Until waits for a time. It returns the context's error if that ends first, or has ended.
 func Until(ctx context.Context, tick time.Time) error {
+	wait := time.Until(tick)
+	if wait <= 0 {
+		return ctx.Err()
+	}
 	select {
-	case <-time.After(time.Until(tick)):
+	case <-time.After(wait):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
