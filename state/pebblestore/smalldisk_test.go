@@ -88,7 +88,7 @@ func (f smallFile) WriteAt(p []byte, at int64) (int, error) {
 // and which callers can tell from others; nothing that was acknowledged is missing and nothing is half there, whether
 // the process alone ends or the power goes; and on a disk with room the task goes on to its end.
 func TestDiskOfEverySize(t *testing.T) {
-	sizes := 50
+	sizes := longtest.Seeds(t, 50)
 	if longtest.Run(t, "disks of most sizes, more than a minute") {
 		sizes = 4000
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/test/granttest"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device/grants"
 	"github.com/panlearn/panlearn/stream/grant"
@@ -63,24 +64,26 @@ func TestAudit(t *testing.T) {
 			return hex.EncodeToString(kept.drawn.Nonce[:])
 		}}
 	}
-	for name, c := range map[string]struct {
+	cases := []struct {
+		name   string
 		config Config
 		red    string // one and other of the pair; empty: none
 	}{
-		"as it is":                          {},
-		"the nonce goes through the issuer": {Config{source: nonces}, "issuer and stage"},
-		"the person's name at the relay":    {tracing(func(p *person) string { return p.name }), "issuer and relay"},
-		"a hash of the person's name at the relay": {tracing(func(p *person) string {
+		{"as it is", Config{}, ""},
+		{"the nonce goes through the issuer", Config{source: nonces}, "issuer and stage"},
+		{"the person's name at the relay", tracing(func(p *person) string { return p.name }), "issuer and relay"},
+		{"a hash of the person's name at the relay", tracing(func(p *person) string {
 			h := sha256.Sum256([]byte(p.name))
 			return hex.EncodeToString(h[:12])
 		}), "issuer and relay"},
-		"the token at the relay": {tracing(func(p *person) string {
+		{"the token at the relay", tracing(func(p *person) string {
 			p.kept.mu.Lock()
 			defer p.kept.mu.Unlock()
 			return base64.StdEncoding.EncodeToString(p.kept.token)
 		}), "stage and relay"},
-	} {
-		t.Run(name, func(t *testing.T) {
+	}
+	for _, c := range cases[:longtest.Seeds(t, len(cases))] {
+		t.Run(c.name, func(t *testing.T) {
 			r, err := Run(t.Context(), c.config)
 			if err != nil {
 				t.Fatal(err)

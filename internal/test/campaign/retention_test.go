@@ -25,6 +25,7 @@ var removal = []op{{0, "sweep", 0, 10}, {0, "sweep", 0, 20}, {0, "sweep", 0, 40}
 // goes on: an old round is put again and the lease lost, a stage that was suspended since the first rounds goes on,
 // processes die between two sweeps, the learner's disk goes back.
 func TestYears(t *testing.T) {
+	longtest.Goroutines(t, "TestCampaigns")
 	ms := time.Millisecond
 	p := long
 	p.Marks, p.Loser, p.Accept = apartMarks, losesAll, true

@@ -23,7 +23,7 @@ func Run(t testing.TB, what string) bool {
 	return false
 }
 
-// Seeds returns how many of n random cases a test plays: all of them, or a quarter, rounded up, where the race detector
+// Seeds returns how many of n cases a test plays: all of them, or a quarter, rounded up, where the race detector
 // watches, and then it prints what was left out: make test plays the same cases without it.
 func Seeds[N int | uint64](t testing.TB, n N) N {
 	t.Helper()
@@ -40,9 +40,21 @@ func Seeds[N int | uint64](t testing.TB, n N) N {
 // test runs the test without it.
 func Sequential(t testing.TB) {
 	t.Helper()
+	unraced(t, "as it starts no goroutine")
+}
+
+// Goroutines skips a test where the race detector watches, because another test, which it names, runs the same
+// goroutines in less time. Make test runs both.
+func Goroutines(t testing.TB, other string) {
+	t.Helper()
+	unraced(t, "as "+other+" runs the same goroutines")
+}
+
+func unraced(t testing.TB, why string) {
+	t.Helper()
 	if !raced || On() {
 		return
 	}
-	fmt.Printf("NOT RUN: %s: with the race detector, as it starts no goroutine\n", t.Name())
+	fmt.Printf("NOT RUN: %s: with the race detector, %s\n", t.Name(), why)
 	t.SkipNow()
 }

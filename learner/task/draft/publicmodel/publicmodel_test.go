@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/panlearn/panlearn/internal/test/longtest"
 )
 
 // sample draws rows of three numbers and an indicator whose label depends on a product of signs.
@@ -184,7 +186,8 @@ func TestFitLinearIsTheRidge(t *testing.T) {
 // TestTrainBeatsTheBaseAndRepeats: out of fold the blend is better than the best constant, and than the linear model
 // where labels depend on a product; one processor makes the same as many.
 func TestTrainBeatsTheBaseAndRepeats(t *testing.T) {
-	for _, kind := range []kind{Numbers, Two, Many} {
+	kinds := []kind{Many, Two, Numbers}
+	for _, kind := range kinds[:longtest.Seeds(t, len(kinds))] {
 		columns, l := sample(kind, 800)
 		train := func() *Blend {
 			return Train(NewTable(columns), l, Candidates(3200), []Ridge{{design(columns), 30}, {design(columns), 3}}, 15)
