@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -25,6 +26,8 @@ type HTTPConfig struct {
 	NoToken  bool
 	Rate     float64 // events a second
 	Waiting  int     // events without an outcome; 0 takes the default
+
+	base string // the path below which a task's interface is; empty: /v1
 }
 
 // PublishHTTP publishes what it is posted until ctx ends, which is no error, or the client does. It returns which
@@ -42,7 +45,7 @@ func PublishHTTP(ctx context.Context, c Config, h HTTPConfig) (summary device.Su
 }
 
 // PublishHTTPMany publishes what it is posted for each task of a list, as PublishMany does the rows of files: below
-// /v1/tasks/NAME/ it takes what PublishHTTP takes below /v1/. Each task has the bounds of h. That ctx ends is no
+// /v1/tasks/NAME/ it takes what PublishHTTP takes below /v1/; /healthz is the process's. Each task has the bounds of h. That ctx ends is no
 // error. It closes the listeners.
 func PublishHTTPMany(ctx context.Context, c Config, h HTTPConfig, list many.List, ended func(TaskSummary)) error {
 	defer h.Listener.Close()
@@ -51,11 +54,16 @@ func PublishHTTPMany(ctx context.Context, c Config, h HTTPConfig, list many.List
 	}
 	h.warn(c.Logger)
 	router := &many.Router{Absent: "this gateway takes no events of this task: it is not on the list, has not begun, or has ended"}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
+	mux.Handle("/", router)
 	group, working := errgroup.WithContext(ctx)
-	group.Go(func() error { return obs.Serve(working, h.Listener, router) })
+	group.Go(func() error { return obs.Serve(working, h.Listener, mux) })
 	group.Go(func() error {
 		return c.each(working, list, ended, "It waits for the task to be announced.", "It takes no more events.",
 			func(ctx context.Context, one Config) (device.Summary, error) {
+				h := h
+				h.base = "/v1/tasks/" + string(one.Task)
 				return one.posted(ctx, h, func(ctx context.Context, handler http.Handler) error {
 					answer(ctx, router, string(one.Task), handler)
 					return nil
@@ -72,7 +80,7 @@ func PublishHTTPMany(ctx context.Context, c Config, h HTTPConfig, list many.List
 // more: the device outlives them all. Requests that wait then end, because they may be willing to wait for minutes.
 func answer(ctx context.Context, router *many.Router, task string, handler http.Handler) {
 	var answering sync.RWMutex // read by each request
-	router.Put(task, below("/v1/tasks/"+task, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	router.Put(task, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !answering.TryRLock() {
 			http.Error(w, router.Absent, http.StatusNotFound)
 			return
@@ -82,21 +90,10 @@ func answer(ctx context.Context, router *many.Router, task string, handler http.
 		defer cancel()
 		defer context.AfterFunc(ctx, cancel)()
 		handler.ServeHTTP(w, r.WithContext(request))
-	})))
+	}))
 	<-ctx.Done()
 	router.Put(task, nil)
 	answering.Lock()
-}
-
-// below serves at prefix/PATH what h serves at /v1/PATH.
-func below(prefix string, h http.Handler) http.Handler {
-	return http.StripPrefix(prefix, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		at := *r.URL
-		at.Path, at.RawPath = "/v1"+at.Path, ""
-		inner := r.Clone(r.Context())
-		inner.URL = &at
-		h.ServeHTTP(w, inner)
-	}))
 }
 
 // posted publishes what is posted to the handler that it gives to serve, which serves it until its context is done.
@@ -126,7 +123,7 @@ func (c Config) posted(ctx context.Context, h HTTPConfig, serve func(context.Con
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	gateway, err := httpgateway.New(httpgateway.Config{Device: devices, Token: h.Token, NoToken: h.NoToken,
-		Rate: h.Rate, MaxWaiting: h.Waiting, Logger: c.Logger})
+		Base: h.base, Rate: h.Rate, MaxWaiting: h.Waiting, Logger: c.Logger})
 	if err != nil {
 		return summary, errors.Join(err, devices.Close())
 	}

@@ -250,8 +250,8 @@ func TestAnswerEnds(t *testing.T) {
 			runtime.Gosched()
 		}
 	}()
-	if path := <-waits; path != "/v1/events" {
-		t.Errorf("the handler gets %s, want /v1/events", path)
+	if path := <-waits; path != "/v1/tasks/ads/events" {
+		t.Errorf("the handler gets %s, want /v1/tasks/ads/events", path)
 	}
 	stop()
 	<-over

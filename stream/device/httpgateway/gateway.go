@@ -32,6 +32,9 @@ type Config struct {
 	// NoToken takes requests of every process on this machine. The listener must be on loopback.
 	NoToken bool
 
+	// Base is the path below which the interface is served, without a slash at its end. Default "/v1".
+	Base string
+
 	Rate float64 // events a second that are taken on average, and at once; default DefaultRate
 	// bytes of a request that are held, or as many as the declared events of a person may have; the event of a larger one
 	// is invalid, as is one larger than its declared shape. Default defaultMaxBody
@@ -50,6 +53,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.NoToken && c.Token != "" {
 		return c, errors.New("gateway: Token and NoToken exclude each other")
 	}
+	c.Base = cmp.Or(c.Base, "/v1")
 	c.Rate = cmp.Or(c.Rate, DefaultRate)
 	c.MaxBody = cmp.Or(c.MaxBody, defaultMaxBody)
 	c.MaxWaiting = cmp.Or(c.MaxWaiting, DefaultMaxWaiting)

@@ -1,6 +1,7 @@
 package httpgateway
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -16,7 +17,7 @@ import (
 )
 
 //go:embed openapi.json
-var openAPI []byte // the description of the interface, version 3.1
+var openAPI []byte // the description of the interface below /v1, version 3.1
 
 // maxWait is the longest that a request may ask to wait for: longer than a round, so that nobody has to poll.
 const maxWait = 10 * time.Minute
@@ -26,24 +27,24 @@ const readyWait = 5 * time.Second
 
 func (g *Gateway) routes() []httpaccess.Route {
 	return []httpaccess.Route{
-		{Method: http.MethodPost, Path: "/v1/events", Serve: g.postEvent},
-		{Method: http.MethodPost, Path: "/v1/batches", Serve: g.postBatch},
-		{Method: http.MethodPost, Path: "/v1/outcomes", Serve: g.postOutcomes},
-		{Method: http.MethodGet, Path: "/v1/task", Serve: g.getTask},
-		{Method: http.MethodGet, Path: "/v1/openapi.json", Open: true, Serve: getOpenAPI},
+		{Method: http.MethodPost, Path: g.Base + "/events", Serve: g.postEvent},
+		{Method: http.MethodPost, Path: g.Base + "/batches", Serve: g.postBatch},
+		{Method: http.MethodPost, Path: g.Base + "/outcomes", Serve: g.postOutcomes},
+		{Method: http.MethodGet, Path: g.Base + "/task", Serve: g.getTask},
+		{Method: http.MethodGet, Path: g.Base + "/openapi.json", Open: true, Serve: g.getOpenAPI},
 		{Method: http.MethodGet, Path: "/healthz", Open: true,
 			Serve: func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }},
 	}
 }
 
-// Handler serves the interface. openapi.json describes them.
+// Handler serves the interface that openapi.json describes, below Base.
 func (g *Gateway) Handler() http.Handler {
 	return http.NewCrossOriginProtection().Handler(g.access.Mux(g.routes(), "gateway", fail))
 }
 
-func getOpenAPI(w http.ResponseWriter, _ *http.Request) {
+func (g *Gateway) getOpenAPI(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(openAPI)
+	_, _ = w.Write(bytes.ReplaceAll(openAPI, []byte(`"/v1/`), []byte(`"`+g.Base+`/`)))
 }
 
 // A wish holds a request's options beside its body.

@@ -84,6 +84,27 @@ func TestOpenAPIHasTheRoutes(t *testing.T) {
 	}
 }
 
+// TestBase: below another path the description that the gateway serves has the paths that it answers, and no other.
+func TestBase(t *testing.T) {
+	w := newWorld(t, columns, func(c *Config) { c.Base = "/v1/tasks/ads" })
+	defer w.end()
+	served := httptest.NewRecorder()
+	w.gateway.Handler().ServeHTTP(served, w.request(http.MethodGet, "/v1/tasks/ads/openapi.json", nil))
+	var d description
+	must(t, json.Unmarshal(served.Body.Bytes(), &d))
+	if len(d.Paths) != len(w.gateway.routes()) {
+		t.Errorf("%d paths are described, %d served", len(d.Paths), len(w.gateway.routes()))
+	}
+	for _, r := range w.gateway.routes() {
+		if d.Paths[r.Path][strings.ToLower(r.Method)].Responses == nil {
+			t.Errorf("%s %s is not described", r.Method, r.Path)
+		}
+	}
+	if status, _ := w.do(w.request(http.MethodGet, "/v1/task", nil)); status != http.StatusNotFound {
+		t.Errorf("GET /v1/task: %d, want 404", status)
+	}
+}
+
 // A request has the members that parseEvent takes.
 type request struct {
 	Key   string          `json:"key"`
