@@ -41,7 +41,8 @@ type Reader interface {
 	// Get reads the message on a subject, or ErrNotFound.
 	Get(ctx context.Context, subject string) (Message, error)
 
-	// Latest reads the newest message on the subjects that match a pattern of Task: a hint, never a decision.
+	// Latest reads the newest message on the subjects that match a pattern of Task: a hint, never a decision. It may lag
+	// behind writes, and return an older message or ErrNotFound.
 	Latest(ctx context.Context, pattern string) (Message, error)
 
 	// Watch returns a channel of what is written on a task's Rounds, Attempts and Joins streams, as the broker sends it.

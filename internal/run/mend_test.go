@@ -33,6 +33,9 @@ func (b *book) has(s string) bool {
 	return strings.Contains(b.buf.String(), s)
 }
 
+// patience bounds the time that a test waits for what must come, which a busy machine takes longer for.
+const patience = time.Minute
+
 // TestStreamsAreMadeAgain checks what happens when reports that a server keeps in its memory are lost with it, or an
 // operator deletes the wrong stream. The stage's reader works on without a restart, above the sequences of before;
 // streams that decide rounds are not made again under a task that has begun, which is logged.
@@ -44,15 +47,15 @@ func TestStreamsAreMadeAgain(t *testing.T) {
 	}
 	url := server.URL()
 	defer func() { server.Shutdown() }()
-	dial := func() *natsjs.Conn {
-		c, err := natsjs.Connect(natsjs.ConnectConfig{URL: url, AckTimeout: time.Second, Reconnect: 20 * time.Millisecond})
+	dial := func(ack time.Duration) *natsjs.Conn {
+		c, err := natsjs.Connect(natsjs.ConnectConfig{URL: url, AckTimeout: ack, Reconnect: 20 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(c.Close)
 		return c
 	}
-	admin, stage, device := dial(), dial(), dial()
+	admin, stage, device := dial(5*time.Second), dial(time.Second), dial(time.Second)
 	job := runtest.Job(t, runtest.Small(t))
 	body, err := job.Wire()
 	if err != nil {
@@ -77,7 +80,7 @@ func TestStreamsAreMadeAgain(t *testing.T) {
 	n := byte(0)
 	works := func(what string) (sequence uint64) {
 		t.Helper()
-		for end := time.Now().Add(15 * time.Second); time.Now().Before(end); <-tick.C {
+		for end := time.Now().Add(patience); time.Now().Before(end); <-tick.C {
 			n++
 			acks, err := device.Publish(ctx, []stream.Outgoing{{Subject: task.Report(1, 1), ID: [16]byte{n, 1},
 				Data: []byte("report")}})
@@ -122,7 +125,7 @@ func TestStreamsAreMadeAgain(t *testing.T) {
 	if err := js.DeleteStream(ctx, task.Name(stream.Batches)); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(5 * time.Second); !log.has("docs/how-to/runbook.md") && time.Now().Before(end); {
+	for end := time.Now().Add(patience); !log.has("docs/how-to/runbook.md") && time.Now().Before(end); {
 		<-tick.C
 	}
 	if _, err := js.Stream(ctx, task.Name(stream.Batches)); err == nil || !log.has(task.Name(stream.Batches)) ||
@@ -131,8 +134,8 @@ func TestStreamsAreMadeAgain(t *testing.T) {
 	}
 	var other book // of a learner that is no administrator
 	streams.Administers = false
-	defer run.KeepProvisioned(ctx, dial(), task, streams, slog.New(slog.NewTextHandler(&other, nil)))()
-	for end := time.Now().Add(5 * time.Second); !other.has("docs/how-to/runbook.md, the broker lost records") &&
+	defer run.KeepProvisioned(ctx, dial(5*time.Second), task, streams, slog.New(slog.NewTextHandler(&other, nil)))()
+	for end := time.Now().Add(patience); !other.has("docs/how-to/runbook.md, the broker lost records") &&
 		time.Now().Before(end); {
 		<-tick.C
 	}
@@ -151,7 +154,7 @@ func TestStreamsAreMadeAgain(t *testing.T) {
 	var empty book // of a learner on a broker without any record that the task has begun
 	streams.Administers = true
 	defer run.KeepProvisioned(ctx, admin, task, streams, slog.New(slog.NewTextHandler(&empty, nil)))()
-	for end := time.Now().Add(5 * time.Second); !empty.has(task.Name(stream.Rounds)) && time.Now().Before(end); {
+	for end := time.Now().Add(patience); !empty.has(task.Name(stream.Rounds)) && time.Now().Before(end); {
 		<-tick.C
 	}
 	if _, err := js.Stream(ctx, task.Name(stream.Rounds)); err == nil || !empty.has("docs/how-to/runbook.md") ||

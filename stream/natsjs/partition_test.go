@@ -22,6 +22,21 @@ func through(t *testing.T, p *proxy, ping time.Duration) *natsjs.Conn {
 	return c
 }
 
+// carried repeats a call until a connection carries it: on a busy machine pings are late, and a connection that is well
+// is replaced too.
+func carried(t *testing.T, call func() error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	for err := call(); err != nil; err = call() {
+		select {
+		case <-ctx.Done():
+			t.Fatal(err)
+		case <-time.After(soon):
+		}
+	}
+}
+
 // TestSilence: an open connection that carries nothing, as after a router forgot it, is replaced by another one.
 // Meanwhile every call ends, and what was written counts once.
 func TestSilence(t *testing.T) {
@@ -31,7 +46,7 @@ func TestSilence(t *testing.T) {
 	t.Cleanup(p.close)
 	operator := dial(t, e, natsjs.ConnectConfig{})
 	provision(t, operator, task, natsadmin.Options{})
-	c := through(t, p, 200*time.Millisecond)
+	c := through(t, p, time.Second)
 	r, err := c.Reader(t.Context(), task)
 	if err != nil {
 		t.Fatal(err)
@@ -55,11 +70,15 @@ func TestSilence(t *testing.T) {
 	}
 	<-wakes // of the reconnection
 	report := []stream.Outgoing{{Subject: task.Report(1, 1), ID: [16]byte{1}, Data: []byte("x")}}
-	if acks, err := c.Publish(t.Context(), report); err != nil || acks[0].Status != stream.Stored {
-		t.Errorf("%v, %v", acks, err)
+	var acks []stream.Ack
+	carried(t, func() (err error) { acks, err = c.Publish(t.Context(), report); return err })
+	if s := acks[0].Status; s != stream.Stored && s != stream.Duplicate {
+		t.Errorf("publish by the new connection: %+v", acks)
 	}
-	if got, err := r.Fetch(t.Context(), 10, time.Minute); err != nil || len(got) != 1 {
-		t.Errorf("fetch by the new connection: %d, %v", len(got), err)
+	var got []stream.Delivery
+	carried(t, func() (err error) { got, err = r.Fetch(t.Context(), 10, time.Minute); return err })
+	if len(got) != 1 {
+		t.Errorf("fetch by the new connection: %d reports", len(got))
 	}
 	if m, err := operator.Get(t.Context(), task.Claim(1)); err != nil || string(m.Data) != "first" || m.Sequence != 1 {
 		t.Errorf("what stands: %+v, %v", m, err)

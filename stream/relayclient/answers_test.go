@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -155,28 +155,45 @@ type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
+// A handled transport passes each request to a handler, without a connection.
+type handled http.HandlerFunc
+
+func (h handled) RoundTrip(q *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	h(w, q)
+	return w.Result(), nil
+}
+
 // TestWatchIsPaced: a relay that replies to every request at once, with news each time, is not requested without end.
 func TestWatchIsPaced(t *testing.T) {
-	var asked atomic.Uint64
-	c := against(t, func(w http.ResponseWriter, q *http.Request) {
-		if !strings.HasSuffix(q.URL.Path, relayhttp.Latest) {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return
+	synctest.Test(t, func(t *testing.T) {
+		asked := uint64(0)
+		c, err := relayclient.New(relayclient.Config{URL: "http://relay", HTTP: handled(
+			func(w http.ResponseWriter, q *http.Request) {
+				if !strings.HasSuffix(q.URL.Path, relayhttp.Latest) {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				asked++
+				s := relayhttp.State{Round: relayhttp.Mark{Round: 1, Sequence: asked}}
+				_, _ = w.Write(s.Bytes())
+			})})
+		if err != nil {
+			t.Fatal(err)
 		}
-		s := relayhttp.State{Round: relayhttp.Mark{Round: 1, Sequence: asked.Add(1)}}
-		_, _ = w.Write(s.Bytes())
+		defer c.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 550*time.Millisecond)
+		defer cancel()
+		wakes, err := c.Watch(ctx, churn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range wakes {
+		}
+		if asked != 6 {
+			t.Errorf("%d requests in 0.55 s, want one every 0.1 s", asked)
+		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
-	wakes, err := c.Watch(ctx, churn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range wakes {
-	}
-	if n := asked.Load(); n == 0 || n > 6 {
-		t.Errorf("%d requests in half a second", n)
-	}
 }
 
 // TestAnotherRecordIsNone: a record by its hash has that hash, and one by its name the hash and the sequence that the

@@ -113,6 +113,7 @@ func (f *fleet) script(relay string, devices int, dying float64) func(c *crowd) 
 // TestCrowdInTypeScript: devices in TypeScript and in Go that are 300 ms away, over a relay, beside a gateway, of whose
 // connections some die: all rounds fill, hardly anybody pays in vain, and nobody is counted twice.
 func TestCrowdInTypeScript(t *testing.T) {
+	nodejs.Client(t) // before others take part: a skip stops them, and they would fail the test
 	scripted, single, rows := 60, 60, 160
 	deadline := 2 * time.Minute
 	if longtest.Run(t, "3,000 devices in TypeScript, 3,000 in Go and a gateway of 100,000 rows") {

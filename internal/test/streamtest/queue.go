@@ -2,6 +2,7 @@ package streamtest
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -65,26 +66,33 @@ func queueRedelivers(t *testing.T, b Broker) {
 	}
 }
 
-// queueReadersShare checks that a report goes to one of several readers.
+// queueReadersShare checks that a report goes to one of several readers, and to another only where its
+// acknowledgement was slow.
 func queueReadersShare(t *testing.T, b Broker) {
 	task := b.Task(t)
 	const readers, n = 3, 300
 	publish(t, b, reports(task, 1, 1, 0, n))
 	var mu sync.Mutex
-	seen := map[uint64]int{}
+	seen, first := map[uint64]bool{}, 0
 	var group sync.WaitGroup
-	ctx := within(t)
+	ctx, cancel := context.WithCancel(within(t))
+	defer cancel()
 	for range readers {
 		r := b.Reader(t, task)
 		group.Go(func() {
 			for ctx.Err() == nil {
 				got, err := r.Fetch(ctx, 16, 200*time.Millisecond)
-				if err != nil || len(got) == 0 {
+				if err != nil {
 					return
 				}
 				mu.Lock()
 				for _, d := range got {
-					seen[d.Sequence]++
+					if seen[d.Sequence] = true; !d.Redelivered {
+						first++
+					}
+				}
+				if len(seen) == n {
+					cancel()
 				}
 				mu.Unlock()
 				for _, d := range got {
@@ -96,13 +104,8 @@ func queueReadersShare(t *testing.T, b Broker) {
 		})
 	}
 	group.Wait()
-	for sequence, times := range seen {
-		if times != 1 {
-			t.Errorf("sequence %d was delivered %d times", sequence, times)
-		}
-	}
-	if len(seen) != n {
-		t.Errorf("%d of %d reports were delivered", len(seen), n)
+	if len(seen) != n || first > n {
+		t.Errorf("%d of %d reports were delivered, %d times as if never before", len(seen), n, first)
 	}
 }
 
