@@ -129,7 +129,7 @@ var laterMutants = []mutant{
 		name: "one of the releases of a phase is charged", file: "learner/research/curator/accelerated.go", pkg: "learner/research/curator",
 		tests: "TestStepsAreChargedTogether",
 		edits: []edit{
-			{"l.curve(a, ratio, ph.all())", "l.curve(a, ratio, 1)"},
+			{"l.curve(ratio, ph.all())", "l.curve(ratio, 1)"},
 		},
 	},
 	{

@@ -121,7 +121,7 @@ func planGroups(p Public) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, a, spent := &g.constants, accounting.NewAccountant(), 0.
+	c, spent := &g.constants, 0.
 	for i := range g.phases {
 		ph := &g.phases[i]
 		if err := c.filter.scaled(ph.tau).validate(c.groups); err != nil {
@@ -129,7 +129,7 @@ func planGroups(p Public) (*Plan, error) {
 		}
 		ratio, delta := g.ratio(*ph), 0.
 		if ph.lattice, delta, err = smallest(p.Dim, g.ball(*ph), ratio, p.Budget.Delta, func(l lattice) float64 {
-			return c.test.Profile(p.Budget.Epsilon, l.curve(a, ratio, 1))
+			return c.test.Profile(p.Budget.Epsilon, l.curve(ratio, 1))
 		}); err != nil {
 			return nil, err
 		}

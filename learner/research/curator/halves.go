@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 // halves returns the people of so many phases: the first half of all, half of the others, and so on; the last
@@ -167,9 +166,9 @@ func planOutputPhases(p Public) (*Plan, error) {
 		}
 		return nil, fmt.Errorf("output-phases: no course of phases of %d people has a finite bound", p.People)
 	}
-	a, parts, turns := accounting.NewAccountant(), halves(p.People, c.phases), make([]turn, c.phases)
+	parts, turns := halves(p.People, c.phases), make([]turn, c.phases)
 	for i := range turns {
-		o, err := newOutput(a, p, c.at(i), parts[i][1]-parts[i][0])
+		o, err := newOutput(p, c.at(i), parts[i][1]-parts[i][0])
 		if err != nil {
 			return nil, err
 		}

@@ -42,7 +42,7 @@ func TestVectorSum_Scalar(t *testing.T) {
 	near(t, "delta(1)", exact(25600, 16, 0.25, 1), 7.4585e-7, 0.01)
 	near(t, "delta(0.5)", exact(25600, 16, 0.25, 0.5), 1.6511e-3, 0.01)
 	for _, eps := range []float64{0.5, 1} {
-		d := one[float64](t)(accounting.NewAccountant().Delta(eps, accounting.Mechanism{Trials: 25600, P: 0.25, Levels: 16,
+		d := one[float64](t)(accounting.Delta(eps, accounting.Mechanism{Trials: 25600, P: 0.25, Levels: 16,
 			Dim: 1, Rounds: 1}))
 		if truth := exact(25600, 16, 0.25, eps); !(d >= truth && d <= 2*truth) {
 			t.Errorf("Theorem A has delta(%v) = %v, and the truth is %v", eps, d, truth)

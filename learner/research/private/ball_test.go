@@ -22,7 +22,7 @@ func smallBall(t *testing.T, n, d int, eps float64) (Public, ball) {
 
 // settled returns a plan of few calls, with probes of 2^log steps.
 func settled(t *testing.T, p Public, log int) ball {
-	s := ballSearch{p, accounting.NewAccountant()}
+	s := ballSearch{p}
 	b, ok := s.charge(ballShape{gap: .4, ratio: .1, log: [3]int{log, 4, 4}, levels: 2, probes: 3, copies: 3})
 	if !ok {
 		t.Fatal("no such plan")
