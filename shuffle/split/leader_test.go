@@ -180,20 +180,20 @@ func TestCut(t *testing.T) {
 	cfg.MaxBundle, cfg.MaxRequest = 1, 3*(leastBundle+leastUser+64+16*18+32+32+128)/2
 	w = newWorld(t, cfg, 5)
 	sent := 0
-	for w.leader.Room() && sent < window+3 {
+	for w.leader.Room() && sent < Window+3 {
 		w.give(w.message(w.counts()))
 		if r, ok := w.leader.Cut(); ok {
 			sent++
 			if size := len(r.Append(nil)); size > cfg.MaxRequest || r.Users() != 1 {
 				t.Fatalf("a request of %d bytes, %d users, the most is %d", size, r.Users(), cfg.MaxRequest)
 			}
-		} else if sent != window {
+		} else if sent != Window {
 			t.Fatalf("%d requests are sent", sent)
 		} else {
 			break
 		}
 	}
-	if got := len(w.leader.Unreplied()); got != window {
+	if got := len(w.leader.Unreplied()); got != Window {
 		t.Errorf("%d requests are unanswered", got)
 	}
 	cfg.MaxRequest = 300
