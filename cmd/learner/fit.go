@@ -105,7 +105,7 @@ memory. Nothing is charged, and the model says that it is not private. The model
 		"test on one of `K` rows, or people where privacy.unit is user, and do not learn from it")
 	c.Flags().StringVar(&f.dir, "state", "", "`DIR` of the fit's state and ledger, created if missing")
 	c.Flags().StringVar(&f.algorithm, "algorithm", "",
-		"method `NAME` (overrides schedule.algorithm), see docs/how-to/fit.md (default: the practical plan)")
+		"method `NAME` (overrides schedule.algorithm), see docs/reference/fit.md (default: the practical plan)")
 	c.Flags().BoolVar(&f.public, "public", false, "learn without noise, because the data need no protection")
 	c.Flags().StringVarP(&f.output, "output", "o", "",
 		"`FILE` for the model, as learner snapshot writes it: .json, .npz or .onnx")
