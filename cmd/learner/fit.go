@@ -96,7 +96,7 @@ memory. Nothing is charged, and the model says that it is not private. The model
 			return f.run(c)
 		},
 	}
-	f.task.Flags(c.Flags())
+	f.task.flags(c.Flags())
 	f.log.Flags(c.Flags(), "warn")
 	cli.Data(c.Flags(), &f.data, "data `FILE` to learn from, or a quoted pattern of files; gzip and zstd too")
 	c.Flags().StringVar(&f.test, "test", "", "test data `FILE`, as --data")

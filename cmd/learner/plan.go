@@ -80,7 +80,7 @@ rounds. It prints the reason.`,
 			return asJSON.Print(c.OutOrStdout(), p.report, p.report.print)
 		},
 	}
-	f.Flags(c.Flags())
+	f.flags(c.Flags())
 	asJSON.Flag(c.Flags())
 	others.flags(c)
 	asked.flags(c)

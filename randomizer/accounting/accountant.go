@@ -84,10 +84,10 @@ rungs:
 						continue rungs
 					}
 					next++
-					fresh = fresh || l.Rung == k
+					fresh = fresh || l.rung == k
 					mu := v.mu(l)
 					oneSquare += float64(v.Rounds) * mu * mu
-					oneSlack += float64(v.Rounds) * float64(v.Dim) * l.Tau
+					oneSlack += float64(v.Rounds) * float64(v.Dim) * l.tau
 				}
 				mostSquare, mostSlack = max(mostSquare, oneSquare), max(mostSlack, oneSlack)
 			}

@@ -104,7 +104,7 @@ func GaussianShift(trials uint64, dim int, mu, slack float64) (shift, used float
 		return 0, 0, fmt.Errorf("shift: dimension %d, mu %v, slack %v: want all above 0", dim, mu, slack)
 	}
 	for _, l := range profiles.of(affordable(binomial{n: int64(trials), k: fairCoin}), newProfile).levels {
-		tau := float64(dim) * l.Tau * (1 + 1e-12)
+		tau := float64(dim) * l.tau * (1 + 1e-12)
 		if tau > slack {
 			continue
 		}

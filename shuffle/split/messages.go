@@ -74,8 +74,8 @@ type Request struct {
 	Bundles []Bundle
 }
 
-// Users returns the number of users in the request's bundles.
-func (r Request) Users() int {
+// users returns the number of users in the request's bundles.
+func (r Request) users() int {
 	n := 0
 	for _, b := range r.Bundles {
 		n += len(b.Users)
@@ -102,11 +102,11 @@ func (r Request) fits() bool {
 
 // Format hides what is in the request.
 func (r Request) Format(f fmt.State, _ rune) {
-	fmt.Fprintf(f, "request %d of %d users", r.N, r.Users())
+	fmt.Fprintf(f, "request %d of %d users", r.N, r.users())
 }
 
-// Digest returns q_n, the hash of all of the request except Base.
-func (r Request) Digest() Hash {
+// digest returns q_n, the hash of all of the request except Base.
+func (r Request) digest() Hash {
 	h := labelled("panlearn split request v1")
 	h.Write(r.X.Append(nil))
 	h.Write(binary.BigEndian.AppendUint64(nil, r.N))
@@ -128,15 +128,15 @@ type Reply struct {
 	Chain    Hash          // c_n
 }
 
-// FirstChain returns c_0 of an attempt.
-func FirstChain(x Attempt) Hash {
+// firstChain returns c_0 of an attempt.
+func firstChain(x Attempt) Hash {
 	h := labelled("panlearn split chain v1")
 	h.Write(x.Append(nil))
 	return sum(h)
 }
 
-// NextChain returns c_n from c_(n-1), the digest of request n and the outcomes of its users.
-func NextChain(last, request Hash, outcomes []Outcome) Hash {
+// nextChain returns c_n from c_(n-1), the digest of request n and the outcomes of its users.
+func nextChain(last, request Hash, outcomes []Outcome) Hash {
 	h := labelled("panlearn split link v1")
 	h.Write(last[:])
 	h.Write(request[:])

@@ -150,7 +150,7 @@ var laterMutants = []mutant{
 		name: "slack is of one coordinate", file: "randomizer/accounting/rdp.go", pkg: "randomizer/accounting",
 		tests: "TestSlackIsOfAllCoordinates",
 		edits: []edit{
-			{"tau := float64(dim) * l.Tau", "tau := l.Tau"},
+			{"tau := float64(dim) * l.tau", "tau := l.tau"},
 		},
 	},
 	{

@@ -74,11 +74,11 @@ func plainSensitivity(people int, l float64) float64 {
 }
 
 // run runs Algorithm 3. Phases have people of their own.
-func (f *filteredPlan) run(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (result,
+func (f *filteredPlan) run(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result,
 	error) {
 	people, err := admitted(f.public, loss, people)
 	if err != nil {
-		return result{}, err
+		return Result{}, err
 	}
 	return follow(f.public.start(), len(f.phases), func(i int, from []float64) ([]float64, bool, error) {
 		mine := people[:f.phases[i].people]

@@ -40,11 +40,11 @@ func (g *groupPlan) ratio(ph groupPhase) float64 {
 }
 
 // run runs Algorithm 1. Phases have people of their own.
-func (g *groupPlan) run(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (result, error) {
+func (g *groupPlan) run(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error) {
 	c := &g.constants
 	people, err := admitted(g.public, loss, people)
 	if err != nil {
-		return result{}, err
+		return Result{}, err
 	}
 	return follow(g.public.start(), len(g.phases), func(i int, from []float64) ([]float64, bool, error) {
 		ph, points, mean := g.phases[i], make([][]float64, c.groups), make([]float64, len(from))

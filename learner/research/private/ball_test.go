@@ -218,9 +218,9 @@ func TestBallLearns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !math.IsInf(p.Bound, 1) || !strings.HasPrefix(p.Advice(), NoisySGD) || p.Rounds > q.Rounds ||
+	if !math.IsInf(p.Bound, 1) || !strings.HasPrefix(p.advice(), NoisySGD) || p.Rounds > q.Rounds ||
 		p.Queries > q.Passes*n*(1+1e-9) {
-		t.Errorf("bound %v, %d rounds, %v queries: %s", p.Bound, p.Rounds, p.Queries, p.Advice())
+		t.Errorf("bound %v, %d rounds, %v queries: %s", p.Bound, p.Rounds, p.Queries, p.advice())
 	}
 	data := world(n, d, 1)
 	r, err := p.Fit(t.Context(), data, dptest.Source(t, 1))

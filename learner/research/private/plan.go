@@ -40,8 +40,8 @@ type method interface {
 	run(ctx context.Context, p Public, r *records, entropy rand.Source) ([]float64, ledger, error)
 }
 
-// Advice returns a line that names the method with the smaller bound.
-func (p Plan) Advice() string {
+// advice returns a line that names the method with the smaller bound.
+func (p Plan) advice() string {
 	if p.Method == ReSQueBall {
 		return fmt.Sprintf("%s has a bound: %.4g; %s has none", NoisySGD, p.Baseline, p.Method)
 	}
@@ -157,7 +157,7 @@ func enough(p Public) string {
 }
 
 // A Result holds all that a run may publish.
-type result struct {
+type Result struct {
 	// Theta is the point. Noisy SGD's is in B(R); that of the others may lie outside by a little, and the bound is
 	// for it as it is.
 	Theta []float64
@@ -168,20 +168,20 @@ type result struct {
 // Fit learns from at most N records. A nil entropy is the system's; any other is for tests and simulations. The
 // error holds nothing of the records. A context that is done ends the run between two steps, with nothing released
 // but noisy steps in memory, and with its error.
-func (p Plan) Fit(ctx context.Context, data Data, entropy rand.Source) (result, error) {
+func (p Plan) Fit(ctx context.Context, data Data, entropy rand.Source) (Result, error) {
 	if p.Rounds == 0 {
-		return result{}, fmt.Errorf("fit: want a plan that NewPlan made")
+		return Result{}, fmt.Errorf("fit: want a plan that NewPlan made")
 	}
 	r, err := newRecords(data, p.Public)
 	if err != nil {
-		return result{}, err
+		return Result{}, err
 	}
 	if entropy == nil {
 		entropy = randomizer.NewEntropy()
 	}
 	theta, book, err := p.method.run(ctx, p.Public, r, entropy)
 	if err != nil {
-		return result{}, err
+		return Result{}, err
 	}
-	return result{Theta: theta, Cost: book.cost()}, nil
+	return Result{Theta: theta, Cost: book.cost()}, nil
 }

@@ -310,7 +310,7 @@ func (a *Agreement) Attempts() participation.Attempts {
 	case err != nil || trust.HasIntruder():
 		return participation.Attempts{Most: 1}
 	case trust.HasOperators():
-		return participation.Attempts{Most: a.policy.Attempts(), Alike: true}
+		return participation.Attempts{Most: a.policy.attempts(), Alike: true}
 	}
 	return participation.Attempts{Most: math.MaxUint32}
 }
