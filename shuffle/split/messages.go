@@ -41,6 +41,9 @@ type User struct {
 // Format hides the prep share.
 func (User) Format(f fmt.State, _ rune) { fmt.Fprint(f, "user of a bundle") }
 
+// MarshalText returns the placeholder of Format, for encoding/json.
+func (u User) MarshalText() ([]byte, error) { return fmt.Append(nil, u), nil }
+
 // A Bundle is one message of a device: its users, with shares that were sealed together, and the ciphertext for the
 // helper. It goes into one request whole, and is decided user by user.
 type Bundle struct {
@@ -50,6 +53,9 @@ type Bundle struct {
 
 // Format hides what is in the bundle.
 func (b Bundle) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "bundle of %d users", len(b.Users)) }
+
+// MarshalText returns the placeholder of Format, for encoding/json.
+func (b Bundle) MarshalText() ([]byte, error) { return fmt.Append(nil, b), nil }
 
 // AssociatedData returns what each of the two ciphertexts of a bundle authenticates: the number of users, their ids,
 // and all their public shares, in order. Layout: uint32 users, big-endian, as all numbers here; the ids, 16 bytes
@@ -104,6 +110,9 @@ func (r Request) fits() bool {
 func (r Request) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "request %d of %d users", r.N, r.users())
 }
+
+// MarshalText returns the placeholder of Format, for encoding/json.
+func (r Request) MarshalText() ([]byte, error) { return fmt.Append(nil, r), nil }
 
 // digest returns q_n, the hash of all of the request except Base.
 func (r Request) digest() Hash {
@@ -266,6 +275,9 @@ func (k VerifyKey) Hash() Hash {
 
 // Format hides the key.
 func (VerifyKey) Format(f fmt.State, _ rune) { fmt.Fprint(f, "verify key") }
+
+// MarshalText returns the placeholder of Format, for encoding/json.
+func (v VerifyKey) MarshalText() ([]byte, error) { return fmt.Append(nil, v), nil }
 
 // labelled returns a hash that has read a label of its own and no other hash here.
 func labelled(label string) hash.Hash {
