@@ -136,7 +136,7 @@ func TestAddAtIsAdd(t *testing.T) {
 				rt.Fatal(err)
 			}
 		}
-		if !slices.Equal(whole.place, few.place) || whole.Replaced() != few.Replaced() {
+		if !slices.Equal(whole.place, few.place) || whole.replaced != few.replaced {
 			rt.Fatalf("%+v: the nonzeros lie elsewhere than the vector", p)
 		}
 	})

@@ -12,17 +12,19 @@ const maxSharedTrials = 64 - CoinBits
 // A VectorSum is the local randomizer of P_VEC (ICLR 2022, Algorithms 1 and 2). It owns scratch memory and an entropy
 // source, and is not for concurrent use.
 type VectorSum struct {
-	params   Params
-	ball     ball
-	entropy  rand.Source
-	own      *rand.ChaCha8 // entropy, if the caller gave none
-	noise    *Binomial
-	mask     uint64  // the trials' bits in a word that also rounds; 0 if there is none
-	single   uint64  // the trials' bits in a word of their own; 0 if one word is not enough
-	place    []int64 // the units added so far, from the centre; zero between reports
-	unit     []int64 // scratch of a unit of several; nil if there is one
-	few      []int64 // scratch of a unit that is zero in most coordinates
-	added    uint64
+	params  Params
+	ball    ball
+	entropy rand.Source
+	own     *rand.ChaCha8 // entropy, if the caller gave none
+	noise   *Binomial
+	mask    uint64  // the trials' bits in a word that also rounds; 0 if there is none
+	single  uint64  // the trials' bits in a word of their own; 0 if one word is not enough
+	place   []int64 // the units added so far, from the centre; zero between reports
+	unit    []int64 // scratch of a unit of several; nil if there is one
+	few     []int64 // scratch of a unit that is zero in most coordinates
+	added   uint64
+	// replaced counts vectors with a NaN or an infinity, each added as the zero vector. It depends on content and must not
+	// be exported.
 	replaced uint64
 }
 
@@ -71,13 +73,9 @@ func (v VectorSum) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "vector sum of %d coordinates", v.params.Dim)
 }
 
-// Replaced returns how many vectors with a NaN or an infinity have been added as the zero vector. It depends on
-// content: it is for the local operator's log and must not be exported.
-func (v *VectorSum) Replaced() uint64 { return v.replaced }
-
 // Add places one unit of the next report, or with Params.Minimizer the one vector of all: x is clipped to the L2 norm
 // ClipNorm, and snapped to the grid of rounding coins inside the ball of one unit, or of the lattice. A vector with a
-// NaN or an infinity is the zero vector, and counted in Replaced: a device that joins always sends.
+// NaN or an infinity is the zero vector, and counted in replaced: a device that joins always sends.
 //
 // The errors, a wrong length and more vectors than a report has, depend on the program and not on what the units hold.
 func (v *VectorSum) Add(x []float64) error {

@@ -155,7 +155,7 @@ func TestEncodeReplacesNonFinite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return counts, v.Replaced()
+		return counts, v.replaced
 	}
 	want, _ := encode(make([]float64, 3))
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {

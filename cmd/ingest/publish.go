@@ -91,7 +91,7 @@ declaration is sent as the zero vector, so that taking part does not depend on c
 its line number is in the log of this process and nowhere else.
 
 With --http, applications in any language post their users' events to this process, as
-JSON, each with a key of its own that --state remembers (docs/how-to/clients.md;
+JSON, each with a key of its own that --state remembers (docs/reference/gateway.md;
 /v1/openapi.json describes the interface). It listens on 127.0.0.1 unless you name another
 address, and goes on until it is interrupted.
 

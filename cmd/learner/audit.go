@@ -93,7 +93,7 @@ about half the time, with less noise more often. More trials detect smaller faul
 			return nil
 		},
 	}
-	f.Flags(c.Flags())
+	f.flags(c.Flags())
 	c.Flags().IntVar(&trials, "trials", 0, "`N` rounds on each input of a pair; 0 is the default")
 	asJSON.Flag(c.Flags())
 	return c

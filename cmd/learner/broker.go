@@ -109,7 +109,7 @@ there are only warnings.`,
 			return err
 		},
 	}
-	f.Flags(c.Flags())
+	f.flags(c.Flags())
 	over.Flags(c.Flags(), "to compare what it serves with the broker's")
 	c.Flags().StringVar(&tasks, "tasks", "", "`DIR` with the task files of many tasks: list what is not ok in each")
 	c.Flags().StringVar(&dir, "state", "", "state `DIR` of the learner, running or not; with --tasks of learner run --tasks")
@@ -270,7 +270,7 @@ that fails.`,
 			}))
 		},
 	}
-	f.Flags(c.Flags())
+	f.flags(c.Flags())
 	c.Flags().StringVar(&reports, "reports", "",
 		"where sealed reports are kept: file, or memory (default: file, and memory under the trusts pan and shuffle+pan)")
 	c.Flags().StringVar(&tasks, "tasks", "", "`DIR` with the task files of many tasks")
@@ -324,7 +324,7 @@ broker has no stream of that name, the exit code is 1.`,
 			})
 		},
 	}
-	f.Flags(c.Flags())
+	f.flags(c.Flags())
 	c.Flags().BoolVar(&force, "force", false, "also remove a task that has not ended, such as one whose learner is lost")
 	return c
 }
@@ -338,8 +338,8 @@ type adminFlags struct {
 	json   cli.JSON
 }
 
-func (f *adminFlags) Flags(flags *pflag.FlagSet) {
-	f.task.Flags(flags)
+func (f *adminFlags) flags(flags *pflag.FlagSet) {
+	f.task.flags(flags)
 	flags.StringVar(&f.name, "task", "", "`NAME` of the task, instead of a task file")
 	f.broker.Flags(flags)
 	f.log.Flags(flags, "error") // denied probes are news to nobody

@@ -68,7 +68,7 @@ noise, for people who may see them. The exit code is 1 if no row fits.`,
 			return report.Unfit()
 		},
 	}
-	f.Flags(c.Flags())
+	f.flags(c.Flags())
 	cli.Data(c.Flags(), &data, "data `FILE`, or a quoted pattern of files; gzip and zstd too; - for standard input")
 	c.Flags().StringVar(&format, "format", "", task.FormatHelp())
 	asJSON.Flag(c.Flags())

@@ -111,7 +111,7 @@ people who may see the events.`,
 		"accept data in which a class never occurs, or all labels are equal")
 	c.Flags().StringVar(&e.picture, "plot", "",
 		"draw the observed over the predicted frequencies into a `FILE`: .png or .svg")
-	e.where.Flags(c.Flags())
+	e.where.flags(c.Flags())
 	c.Flags().BoolVar(&e.inOrder, "in-order", false,
 		"score each row by the model that was current before its round; with --state or --http")
 	asJSON.Flag(c.Flags())

@@ -96,7 +96,7 @@ memory. Nothing is charged, and the model says that it is not private. The model
 			return f.run(c)
 		},
 	}
-	f.task.Flags(c.Flags())
+	f.task.flags(c.Flags())
 	f.log.Flags(c.Flags(), "warn")
 	cli.Data(c.Flags(), &f.data, "data `FILE` to learn from, or a quoted pattern of files; gzip and zstd too")
 	c.Flags().StringVar(&f.test, "test", "", "test data `FILE`, as --data")
@@ -105,7 +105,7 @@ memory. Nothing is charged, and the model says that it is not private. The model
 		"test on one of `K` rows, or people where privacy.unit is user, and do not learn from it")
 	c.Flags().StringVar(&f.dir, "state", "", "`DIR` of the fit's state and ledger, created if missing")
 	c.Flags().StringVar(&f.algorithm, "algorithm", "",
-		"method `NAME` (overrides schedule.algorithm), see docs/how-to/fit.md (default: the practical plan)")
+		"method `NAME` (overrides schedule.algorithm), see docs/reference/fit.md (default: the practical plan)")
 	c.Flags().BoolVar(&f.public, "public", false, "learn without noise, because the data need no protection")
 	c.Flags().StringVarP(&f.output, "output", "o", "",
 		"`FILE` for the model, as learner snapshot writes it: .json, .npz or .onnx")

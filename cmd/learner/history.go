@@ -48,7 +48,7 @@ written (learner snapshot --round), kept for good (learner pin), and released ag
 			return asJSON.Print(c.OutOrStdout(), h, func(w io.Writer) error { return printHistory(w, h) })
 		},
 	}
-	where.Flags(c.Flags())
+	where.flags(c.Flags())
 	c.Flags().IntVar(&newest, "newest", statedir.Newest, "how many `ROUNDS`; 0: all that are kept")
 	asJSON.Flag(c.Flags())
 	return c
@@ -116,7 +116,7 @@ type changeFlags struct {
 	json  cli.JSON
 }
 
-func (f *changeFlags) Flags(flags *pflag.FlagSet) {
+func (f *changeFlags) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.dir, "state", "", "state `DIR` of the learner, running or not")
 	flags.Uint64Var(&f.round, "round", 0, "the `ROUND` whose model to use; learner history lists those that are kept")
 	f.log.Flags(flags, "error")
@@ -127,7 +127,7 @@ func (f *changeFlags) Flags(flags *pflag.FlagSet) {
 func (f *changeFlags) command(c *cobra.Command, change statedir.Change,
 	say func(service.Record) string) *cobra.Command {
 	c.Args = cobra.NoArgs
-	f.Flags(c.Flags())
+	f.flags(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if f.dir == "" || !c.Flags().Changed("round") {
 			return cli.Usagef("want --state DIR and --round ROUND")

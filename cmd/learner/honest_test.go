@@ -148,8 +148,7 @@ func TestGuaranteeOfPhasesTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := accounting.NewAccountant()
-	g := guarantor{accountant: a, delta: one.Delta, known: map[string][]guarantee{}}
+	g := guarantor{delta: one.Delta, known: map[string][]guarantee{}}
 	p := planning.Proposal{Plan: &wire.Plan{Phases: []*wire.Phase{{}, {}, {Again: true}}},
 		Forecasts: make([]planning.Forecast, 3)}
 	for i, rounds := range []int{4, 1, 3} {
@@ -161,7 +160,7 @@ func TestGuaranteeOfPhasesTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := a.RepeatedEpsilon(1, [][]accounting.Release{p.Stints()[1]}, one.Delta)
+	want, err := accounting.RepeatedEpsilon(1, [][]accounting.Release{p.Stints()[1]}, one.Delta)
 	if err != nil || len(p.Stints()) != 2 || *lines[0].Epsilon != want.Epsilon || !(want.Epsilon > *one.ProvedEpsilon) {
 		t.Errorf("epsilon %v, want that of the last two phases, %v, above the first's %v: %v", *lines[0].Epsilon,
 			want.Epsilon, *one.ProvedEpsilon, err)

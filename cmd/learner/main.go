@@ -66,7 +66,7 @@ type taskFlags struct {
 	sets []string
 }
 
-func (f *taskFlags) Flags(flags *pflag.FlagSet) {
+func (f *taskFlags) flags(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.path, "task-file", "f", "", "the task `FILE`")
 	flags.StringArrayVar(&f.sets, "set", nil,
 		"override a `PATH=VALUE` of the task file, such as privacy.epsilon=2; repeatable")

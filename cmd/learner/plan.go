@@ -80,7 +80,7 @@ rounds. It prints the reason.`,
 			return asJSON.Print(c.OutOrStdout(), p.report, p.report.print)
 		},
 	}
-	f.Flags(c.Flags())
+	f.flags(c.Flags())
 	asJSON.Flag(c.Flags())
 	others.flags(c)
 	asked.flags(c)
@@ -354,7 +354,7 @@ func survey(job run.Job) (planSurvey, error) {
 	if out.report.Comparison, err = comparisonOf(job); err != nil {
 		return planSurvey{}, err
 	}
-	g := guarantor{accountant: job.Planner.Accountant(), delta: job.Problem.Delta, known: map[string][]guarantee{}}
+	g := guarantor{delta: job.Problem.Delta, known: map[string][]guarantee{}}
 	if job.Problem.Practical != nil {
 		out.report.Prescribed = prescribe(job, out.report)
 		out.report.Guarantees, err = g.plan(job.Proposal)
@@ -364,11 +364,11 @@ func survey(job run.Job) (planSurvey, error) {
 	if least, ok := job.Problem.AtMinimum(job.Proposal); ok && first.Minimum < first.Cohort && !math.IsInf(least, 1) {
 		out.report.AtMinimum = &least
 	}
-	if m, risk, ok := job.Planner.FewerReports(job.Problem, job.Proposal); ok {
+	if m, risk, ok := job.Problem.FewerReports(job.Proposal); ok {
 		out.report.FewerReports = &fewerReports{m, risk}
 	}
 	out.report.Prescribed = prescribe(job, out.report)
-	if out.alternatives, err = job.Planner.Alternatives(job.Problem); err != nil {
+	if out.alternatives, err = job.Problem.Alternatives(); err != nil {
 		return planSurvey{}, err
 	}
 	for _, a := range out.alternatives {
@@ -381,7 +381,7 @@ func survey(job run.Job) (planSurvey, error) {
 	if out.report.Guarantees, err = g.plan(job.Proposal); err != nil {
 		return planSurvey{}, err
 	}
-	if out.baselines, err = job.Planner.Baselines(job.Problem, p.Algorithm); err != nil {
+	if out.baselines, err = job.Problem.Baselines(p.Algorithm); err != nil {
 		return planSurvey{}, err
 	}
 	for _, b := range out.baselines {
@@ -389,7 +389,7 @@ func survey(job run.Job) (planSurvey, error) {
 	}
 	out.report.Orders = job.Problem.Orders()
 	if job.Vacuous {
-		curve, err := job.Planner.Curve(job.Problem, job.Proposal)
+		curve, err := job.Problem.Curve(job.Proposal)
 		if err != nil {
 			return planSurvey{}, err
 		}

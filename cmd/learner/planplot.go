@@ -38,7 +38,7 @@ func (s planSurvey) curves() ([]riskCurve, error) {
 		if a.Err != nil {
 			continue
 		}
-		c, err := s.job.Planner.Curve(s.job.Problem, a.Proposal)
+		c, err := s.job.Problem.Curve(a.Proposal)
 		if err != nil {
 			return nil, err
 		}

@@ -412,9 +412,8 @@ type guarantee struct {
 
 // A guarantor asks the accountant once for the releases of each stint.
 type guarantor struct {
-	accountant *accounting.Accountant
-	delta      float64
-	known      map[string][]guarantee
+	delta float64
+	known map[string][]guarantee
 }
 
 // plan lists what holds for the users of every stint: a user takes part in one, in all of its phases, and the worst one
@@ -470,7 +469,7 @@ func (g guarantor) stint(planned []accounting.Release) ([]guarantee, error) {
 		// Where the share is less than one user nobody's noise is relied upon, and nothing is promised.
 		cost := accounting.Guarantee{Learner: math.Inf(1), Intruder: math.Inf(1), HasIntruder: first.Trust.HasIntruder()}
 		if fraction.Floor(first.Users) > 0 {
-			if cost, err = g.accountant.RepeatedEpsilon(1, [][]accounting.Release{releases}, g.delta); err != nil {
+			if cost, err = accounting.RepeatedEpsilon(1, [][]accounting.Release{releases}, g.delta); err != nil {
 				return nil, err
 			}
 		}

@@ -282,10 +282,9 @@ func checkRows(data []byte) ([]checkedRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	accountant := accounting.NewAccountant()
 	out := make([]checkedRow, 0, len(samples))
 	for i, s := range samples {
-		value, err := s.Evaluate(accountant)
+		value, err := s.Evaluate()
 		if err != nil {
 			return nil, fmt.Errorf("row %d (%s): %w", i, s.ID, err)
 		}

@@ -84,7 +84,7 @@ task that fails: run it from a timer.`,
 			}))
 		},
 	}
-	f.Flags(c.Flags())
+	f.flags(c.Flags())
 	c.Flags().StringVar(&tasks, "tasks", "", "`DIR` with the task files of many tasks")
 	c.Flags().DurationVar(&every, "every", 0, "repeat after each `TIME`, such as 1h, until interrupted (default: once)")
 	return c

@@ -154,7 +154,7 @@ learner applies the batches that are on the broker again, which leads to the sam
 				cli.Is(cli.ExitTransient, embedded.ErrLatched), cli.Class{Code: cli.ExitTransient, Is: disk.Full})
 		},
 	}
-	f.Flags(c.Flags())
+	f.flags(c.Flags())
 	broker.Flags(c.Flags())
 	log.Flags(c.Flags(), "info")
 	profiles.Flags(c.Flags())

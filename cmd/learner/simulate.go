@@ -142,7 +142,7 @@ dimension and loss and a known optimum.`,
 			return asJSON.Print(c.OutOrStdout(), report, report.Print)
 		},
 	}
-	f.Flags(c.Flags())
+	f.flags(c.Flags())
 	cli.Data(c.Flags(), &data.Path, "training data `FILE`, or a quoted pattern of files; gzip and zstd too")
 	c.Flags().StringVar(&data.Test, "test", "", "test data `FILE`, as --data")
 	c.Flags().StringVar((*string)(&data.Format), "format", "", task.FormatHelp())

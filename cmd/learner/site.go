@@ -169,7 +169,7 @@ func newSiteChange(use, short, example string, change func(s *devca.Site, name s
 			return err
 		},
 	}
-	servers.Flags(c)
+	servers.flags(c)
 	return c
 }
 
@@ -199,14 +199,14 @@ func newSitePush() *cobra.Command {
 			return err
 		},
 	}
-	servers.Flags(c)
+	servers.flags(c)
 	return c
 }
 
 // siteServers is the flag that names a site's servers.
 type siteServers struct{ url string }
 
-func (s *siteServers) Flags(c *cobra.Command) {
+func (s *siteServers) flags(c *cobra.Command) {
 	c.Flags().StringVar(&s.url, "nats", "", "`URL` of the broker, such as tls://broker.example:4222")
 }
 

@@ -27,7 +27,7 @@ import (
 // whereFlags holds the flags that select a learner: its state folder, or its URL.
 type whereFlags struct{ statedir.Where }
 
-func (f *whereFlags) Flags(flags *pflag.FlagSet) {
+func (f *whereFlags) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.StateDir, "state", "", "state `DIR` of the learner, running or not")
 	flags.StringVar(&f.URL, "http", "", "`URL` of a running learner's --http")
 }
@@ -87,7 +87,7 @@ func newStatus() *cobra.Command {
 			return asJSON.Print(c.OutOrStdout(), s, func(w io.Writer) error { return printStatus(w, s) })
 		},
 	}
-	where.Flags(c.Flags())
+	where.flags(c.Flags())
 	asJSON.Flag(c.Flags())
 	c.Flags().BoolVar(&all, "all", false, "the status of every task of learner run --tasks")
 	c.Flags().BoolVar(&ready, "ready", false,
@@ -214,7 +214,7 @@ round, the one that counts, and chain has all lines.`,
 			})
 		},
 	}
-	where.Flags(c.Flags())
+	where.flags(c.Flags())
 	asJSON.Flag(c.Flags())
 	return c
 }
@@ -326,8 +326,8 @@ that is kept (learner history). The privacy statement is part of every format:
 			return nil
 		},
 	}
-	where.Flags(c.Flags())
-	which.Flags(c.Flags())
+	where.flags(c.Flags())
+	which.flags(c.Flags())
 	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write instead of standard output")
 	c.Flags().StringVar(&format, "format", "json",
 		"format of the model: json, npy (a .npz container) or onnx; default: by the ending .npz, .npy or .onnx of the output, else json")
@@ -340,7 +340,7 @@ type whichFlags struct {
 	at    string
 }
 
-func (f *whichFlags) Flags(flags *pflag.FlagSet) {
+func (f *whichFlags) flags(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.round, "round", 0, "the model after `ROUND`, if it is kept")
 	flags.StringVar(&f.at, "at", "",
 		"the newest kept model that was released by `TIME`: RFC 3339, a date, or \"24h ago\"")

@@ -83,7 +83,7 @@ func TestStatusAfterARollback(t *testing.T) {
 func TestAnEmptyTimeIsNone(t *testing.T) {
 	var f whichFlags
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	f.Flags(flags)
+	f.flags(flags)
 	if err := flags.Parse([]string{"--at", ""}); err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ Tasks of silos and of people are refused: see learner simulate --set.`,
 			return t.write(out, report)
 		},
 	}
-	f.Flags(c.Flags())
+	f.flags(c.Flags())
 	cli.Data(c.Flags(), &data.Path, "public data `FILE`, or a quoted pattern of files (default: rows made up from the declaration)")
 	c.Flags().StringVar((*string)(&data.Format), "format", "", task.FormatHelp())
 	c.Flags().StringVarP(&out, "output", "o", "", "write the task with the best setting to `FILE`")

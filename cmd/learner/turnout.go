@@ -95,7 +95,7 @@ func (o *turnouts) answer(job run.Job) (r planTurnouts, err error) {
 		}
 		return &x
 	}
-	for _, b := range job.Planner.BySilos(job.Problem, job.Proposal) {
+	for _, b := range job.Problem.BySilos(job.Proposal) {
 		r.ByReports = append(r.ByReports, siloBound{b.Reports, finite(b.Bound), finite(b.Unknown)})
 	}
 	if r.ByReports == nil {
@@ -128,7 +128,7 @@ func (o *turnouts) answerSizes(job run.Job) (*unequal, error) {
 		rows[i], own[i], equal[i] = uint64(n), isrl.Silo{Records: float64(n), Budget: b},
 			isrl.Silo{Records: float64(p.Silos.Units), Budget: b}
 	}
-	u, err := job.Planner.Unequal(p, job.Proposal, rows)
+	u, err := p.Unequal(job.Proposal, rows)
 	if err != nil {
 		return nil, cli.Usagef("--%w", err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/state"
@@ -162,7 +163,7 @@ func spokenJob(t *testing.T, name, trust string, many bool) run.Job {
 	if many {
 		job.Problem.Interactive = true
 	}
-	if job.Proposal, err = job.Planner.Plan(job.Problem); err != nil {
+	if job.Proposal, err = planning.MakePlan(job.Problem); err != nil {
 		t.Fatal(err)
 	}
 	return job
@@ -306,7 +307,7 @@ func TestNoiseOfPeople(t *testing.T) {
 		if off {
 			var err error
 			job.Problem.Validation = nil
-			if job.Proposal, err = job.Planner.Plan(job.Problem); err != nil {
+			if job.Proposal, err = planning.MakePlan(job.Problem); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -30,7 +30,7 @@ func TestStrangers(t *testing.T) {
 		told, err := strangers([]string{pair})
 		var coded *codedError
 		if refused := err != nil; refused != (want.refused != "") || refused &&
-			(!strings.Contains(err.Error(), want.refused) || !errors.As(err, &coded) || coded.Code != ExitUsage) {
+			(!strings.Contains(err.Error(), want.refused) || !errors.As(err, &coded) || coded.code != ExitUsage) {
 			t.Errorf("%s: %v, want %q", pair, err, want.refused)
 		}
 		if text := strings.Join(told, "\n"); (text == "") != (want.told == "") || !strings.HasPrefix(text, want.told) {

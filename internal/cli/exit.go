@@ -29,20 +29,20 @@ const (
 
 // A codedError carries the exit code that its command should end with.
 type codedError struct {
-	Code int
-	Err  error
+	code int
+	err  error
 }
 
-func (e *codedError) Error() string { return e.Err.Error() }
+func (e *codedError) Error() string { return e.err.Error() }
 
-func (e *codedError) Unwrap() error { return e.Err }
+func (e *codedError) Unwrap() error { return e.err }
 
 func coded(code int, err error) error {
 	var already *codedError
 	if err == nil || errors.As(err, &already) {
 		return err
 	}
-	return &codedError{Code: code, Err: err}
+	return &codedError{code: code, err: err}
 }
 
 // Usage marks an error as the caller's: exit code 2.
@@ -146,7 +146,7 @@ func Main(root *cobra.Command, args []string, stderr io.Writer) int {
 		code = ExitTransient
 		err = errors.New("interrupted" + goesOn(ran))
 	case errors.As(err, &c):
-		code = c.Code
+		code = c.code
 	case isUsage(err):
 		code = ExitUsage
 	}

@@ -30,7 +30,7 @@ func TestListenOnLoopback(t *testing.T) {
 		"1.2.3.4.5:0"} {
 		l, err := Listen("--http", address)
 		var coded *codedError
-		if !errors.As(err, &coded) || coded.Code != ExitUsage {
+		if !errors.As(err, &coded) || coded.code != ExitUsage {
 			t.Errorf("%s: %v, want a usage error", address, err)
 		}
 		if err == nil {
@@ -48,7 +48,7 @@ func TestListenWhereSomebodyDoes(t *testing.T) {
 	defer first.Close()
 	_, err = Listen("--http", first.Addr().String())
 	var coded *codedError
-	if !errors.As(err, &coded) || coded.Code != ExitTransient || !strings.Contains(err.Error(), "PANLEARN_HTTP") {
+	if !errors.As(err, &coded) || coded.code != ExitTransient || !strings.Contains(err.Error(), "PANLEARN_HTTP") {
 		t.Errorf("%v: want exit code 75, and the variable that names another address", err)
 	}
 }

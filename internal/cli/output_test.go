@@ -33,7 +33,7 @@ func TestWritable(t *testing.T) {
 		os.DevNull: exitDone,
 		dir:        ExitUsage, filepath.Join(dir, "missing", "new"): ExitUsage, filepath.Join(old, "new"): ExitUsage} {
 		err, coded := Writable("-o", path), (*codedError)(nil)
-		if (err == nil) != (want == exitDone) || err != nil && (!errors.As(err, &coded) || coded.Code != want ||
+		if (err == nil) != (want == exitDone) || err != nil && (!errors.As(err, &coded) || coded.code != want ||
 			!strings.HasPrefix(err.Error(), "-o: ")) {
 			t.Errorf("%q: %v, want exit code %d", path, err, want)
 		}
@@ -80,7 +80,7 @@ func TestLogLevel(t *testing.T) {
 	for _, level := range []string{"", "loud", "infos", "1"} {
 		_, err := (&Log{Level: level}).Logger(io.Discard)
 		var c *codedError
-		if !errors.As(err, &c) || c.Code != ExitUsage || !strings.Contains(err.Error(), "want debug, info, warn or error") {
+		if !errors.As(err, &c) || c.code != ExitUsage || !strings.Contains(err.Error(), "want debug, info, warn or error") {
 			t.Errorf("--log-level %q: %v", level, err)
 		}
 	}
@@ -102,7 +102,7 @@ func TestLogLevel(t *testing.T) {
 func TestLogFormat(t *testing.T) {
 	_, err := (&Log{Level: "info", Format: "xml"}).Logger(io.Discard)
 	var c *codedError
-	if !errors.As(err, &c) || c.Code != ExitUsage || !strings.Contains(err.Error(), "want text or json") {
+	if !errors.As(err, &c) || c.code != ExitUsage || !strings.Contains(err.Error(), "want text or json") {
 		t.Errorf("--log-format xml: %v", err)
 	}
 	for format, want := range map[string]string{"": "level=INFO msg=x round=3", "text": "level=INFO msg=x round=3",

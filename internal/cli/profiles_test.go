@@ -14,7 +14,7 @@ func TestProfiles(t *testing.T) {
 	for _, address := range []string{"0.0.0.0:0", "[::]:0", "x"} {
 		p := Profiles{address}
 		var code *codedError
-		if _, err := p.Serve(t.Context(), slog.New(slog.DiscardHandler)); !errors.As(err, &code) || code.Code != ExitUsage {
+		if _, err := p.Serve(t.Context(), slog.New(slog.DiscardHandler)); !errors.As(err, &code) || code.code != ExitUsage {
 			t.Errorf("%s: %v, want a refusal", address, err)
 		}
 	}

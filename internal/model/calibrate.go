@@ -48,12 +48,12 @@ const minCalibration = 10
 const leastScale = 0.01
 
 // An uselessError reports that a calibration does not lower the log loss of examples that it was not fitted on.
-type uselessError struct{ Before, After float64 }
+type uselessError struct{ before, after float64 }
 
 // Error returns both losses.
 func (e *uselessError) Error() string {
 	return fmt.Sprintf("calibration does not help: the log loss of rows that it was not fitted on is %.5g, and %.5g without it",
-		e.After, e.Before)
+		e.after, e.before)
 }
 
 // Calibrate returns the snapshot with its scores on the line that fits public examples best: it is a snapshot like any

@@ -126,7 +126,7 @@ func (p Predictor) Score(rows iter.Seq2[task.Row, error], table *Table, o ScoreO
 			p.predict(example, cut, &prediction)
 		}
 		count.Rows++
-		if err := table.Write(row.File, row.Line, written); err != nil {
+		if err := table.write(row.File, row.Line, written); err != nil {
 			return count, err
 		}
 		if o.AtOnce {

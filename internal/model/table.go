@@ -68,9 +68,9 @@ func NewTable(w io.Writer, format string, p Predictor) (*Table, error) {
 	return t, nil
 }
 
-// Write adds a line about the event at a line of a file; no file where the data are one. No prediction, nil, is for
+// write adds a line about the event at a line of a file; no file where the data are one. No prediction, nil, is for
 // an event that is not valid: its cells are empty, or its score null.
-func (t *Table) Write(file string, line int64, p *prediction) error {
+func (t *Table) write(file string, line int64, p *prediction) error {
 	if t.header {
 		t.header, t.file = false, file != ""
 		if t.csv != nil {

@@ -57,8 +57,8 @@ func NewHelper(r prometheus.Registerer, task string, get func() helper.Status) (
 	return observer, nil
 }
 
-// A HelperAnswer is the answer of a helper's /status: public numbers, and nothing of one user.
-type HelperAnswer struct {
+// A helperAnswer is the answer of a helper's /status: public numbers, and nothing of one user.
+type helperAnswer struct {
 	Task     string     `json:"task"`
 	Doing    string     `json:"doing"` // in words
 	Round    uint64     `json:"round"` // of the attempt that it holds; 0: none
@@ -77,7 +77,7 @@ type HelperAnswer struct {
 func HelperStatus(get func() helper.Status, ahead func() (time.Duration, bool)) http.Handler {
 	return serveStatus(func() any {
 		s := get()
-		out := HelperAnswer{Task: string(s.Task), Doing: s.Phase, Round: uint64(s.Round), Attempt: uint64(s.Attempt),
+		out := helperAnswer{Task: string(s.Task), Doing: s.Phase, Round: uint64(s.Round), Attempt: uint64(s.Attempt),
 			Users: s.Users, Cohort: s.Cohort, Released: uint64(s.Released), Trouble: s.Trouble}
 		if !s.Leader.IsZero() {
 			at := s.Leader.UTC()

@@ -64,7 +64,7 @@ panlearn_helper_round{task="churn"} 3
 	w := httptest.NewRecorder()
 	HelperStatus(get, func() (time.Duration, bool) { return 2 * time.Second, true }).ServeHTTP(w,
 		httptest.NewRequest("GET", "/status", nil))
-	var got HelperAnswer
+	var got helperAnswer
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -72,8 +72,8 @@ panlearn_helper_round{task="churn"} 3
 		t.Errorf("leader %v", got.Leader)
 	}
 	got.Leader = nil
-	if got != (HelperAnswer{Task: "churn", Doing: "deciding reports", Round: 3, Attempt: 2, Users: 5, Cohort: 9, Released: 2,
-		Trouble: "no room", ClockAhead: 2}) {
+	if got != (helperAnswer{Task: "churn", Doing: "deciding reports", Round: 3, Attempt: 2, Users: 5, Cohort: 9,
+		Released: 2, Trouble: "no room", ClockAhead: 2}) {
 		t.Errorf("%+v", got)
 	}
 }

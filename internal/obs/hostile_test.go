@@ -280,10 +280,10 @@ func TestMetricsDoNotGrow(t *testing.T) {
 			o.Dropped(stream.Round(r), stream.Attempt(r))
 			o.Released(stream.Round(r), 100, time.Second)
 			o.Voided(stream.Round(r))
-			m.Announced(r, 100)
-			m.Applied(service.Applied{Progress: service.Progress{Round: r}, Attempt: r, Cohort: 100, BatchUsers: 100,
+			m.recordAnnouncement(r, 100)
+			m.recordRound(service.Applied{Progress: service.Progress{Round: r}, Attempt: r, Cohort: 100, BatchUsers: 100,
 				Rejects: map[string]uint64{fmt.Sprint("user ", r): r, "range": 1}})
-			m.Applied(service.Applied{Progress: service.Progress{Round: r}, Attempt: r, Cohort: 100, Void: true})
+			m.recordRound(service.Applied{Progress: service.Progress{Round: r}, Attempt: r, Cohort: 100, Void: true})
 		}
 	}
 	play(1)

@@ -136,29 +136,29 @@ func label(reason string) string {
 
 // Observer returns the observer that feeds the metrics.
 func (m *Learner) Observer() service.Observer {
-	return service.Observer{Resumed: m.Resumed, Announced: m.Announced, Applied: m.Applied, Trouble: m.Trouble,
-		Lost: func(string) { m.lost.Inc() }}
+	return service.Observer{Resumed: m.recordProgress, Announced: m.recordAnnouncement, Applied: m.recordRound,
+		Trouble: m.recordTrouble, Lost: func(string) { m.lost.Inc() }}
 }
 
-// Resumed records what is committed.
-func (m *Learner) Resumed(p service.Progress) {
+// recordProgress records what is committed.
+func (m *Learner) recordProgress(p service.Progress) {
 	m.progress(p)
 	m.committed.SetToCurrentTime()
 }
 
-// Announced records a round whose announcement is on the broker.
-func (m *Learner) Announced(round, cohort uint64) {
+// recordAnnouncement records a round whose announcement is on the broker.
+func (m *Learner) recordAnnouncement(round, cohort uint64) {
 	m.announced.Set(float64(round))
 	m.cohort.Set(float64(cohort))
 }
 
-// Trouble records whether calls to the broker fail.
-func (m *Learner) Trouble(cause string) {
+// recordTrouble records whether calls to the broker fail.
+func (m *Learner) recordTrouble(cause string) {
 	m.failing.Set(oneIf(cause != ""))
 }
 
-// Applied records a committed round.
-func (m *Learner) Applied(a service.Applied) {
+// recordRound records a committed round.
+func (m *Learner) recordRound(a service.Applied) {
 	m.progress(a.Progress)
 	m.committed.SetToCurrentTime()
 	observeRound(m.duration, a.Took, a.Progress.Round)

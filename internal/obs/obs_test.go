@@ -47,18 +47,18 @@ func newStage(t *testing.T) (*prometheus.Registry, stage.Observer) {
 // script reports a round of each kind to a learner's metrics.
 func script(m *Learner) {
 	at := service.Progress{Rounds: 2, EpsilonSpent: 0.5, EpsilonBudget: 1, Delta: 1e-6}
-	m.Resumed(at)
-	m.Announced(1, 40)
+	m.recordProgress(at)
+	m.recordAnnouncement(1, 40)
 	at.Round, at.Steps, at.Users, at.ModelNorm = 1, 1, 38, 0.25
 	at.Validation = &method.Validation{Rounds: 1, Loss: method.Scores{Recent: method.Band{Value: 0.5, Low: 0.375,
 		High: 0.625}},
 		Accuracy: &method.Scores{Overall: method.Band{Value: 0.75, Low: 0.5, High: 1}}}
-	m.Applied(service.Applied{Progress: at, Attempt: 1, Cohort: 40, BatchUsers: 38, NoiseStd: 0.125, RoundingStd: 0.0625,
-		GradientNorm: 0.75, Rejects: map[string]uint64{"duplicate": 2, "a user's own words": 1, "another": 4},
+	m.recordRound(service.Applied{Progress: at, Attempt: 1, Cohort: 40, BatchUsers: 38, NoiseStd: 0.125,
+		RoundingStd: 0.0625, GradientNorm: 0.75, Rejects: map[string]uint64{"duplicate": 2, "a user's own words": 1, "another": 4},
 		Took: 3 * time.Second})
-	m.Announced(2, 47)
+	m.recordAnnouncement(2, 47)
 	at.Round = 2
-	m.Applied(service.Applied{Progress: at, Attempt: 2, Cohort: 47, Void: true, Rejects: map[string]uint64{},
+	m.recordRound(service.Applied{Progress: at, Attempt: 2, Cohort: 47, Void: true, Rejects: map[string]uint64{},
 		Took: time.Minute})
 }
 
@@ -340,7 +340,8 @@ func TestServeEnds(t *testing.T) {
 func TestDivergenceIsExposed(t *testing.T) {
 	r, m := newLearner(t)
 	for _, diverges := range []bool{false, true, false} {
-		m.Applied(service.Applied{Progress: service.Progress{Validation: &method.Validation{Rounds: 3, Diverges: diverges}}})
+		m.recordRound(service.Applied{Progress: service.Progress{Validation: &method.Validation{Rounds: 3,
+			Diverges: diverges}}})
 		want := fmt.Sprintf("panlearn_learner_validation_diverges{task=\"churn\"} %.0f\n", oneIf(diverges))
 		if err := testutil.GatherAndCompare(r,
 			strings.NewReader("# HELP panlearn_learner_validation_diverges Progressive validation: 1 while the recent scores are "+

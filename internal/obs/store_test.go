@@ -59,13 +59,13 @@ func TestLastCommit(t *testing.T) {
 		}
 		begun := float64(time.Now().Unix())
 		time.Sleep(10 * time.Second)
-		m.Resumed(service.Progress{})
+		m.recordProgress(service.Progress{})
 		time.Sleep(10 * time.Second)
-		m.Announced(1, 10)
+		m.recordAnnouncement(1, 10)
 		if at := testutil.ToFloat64(m.committed); at != begun+10 {
 			t.Errorf("loaded at %v, want %v", at, begun+10)
 		}
-		m.Applied(service.Applied{})
+		m.recordRound(service.Applied{})
 		if at := testutil.ToFloat64(m.committed); at != begun+20 {
 			t.Errorf("committed at %v, want %v", at, begun+20)
 		}

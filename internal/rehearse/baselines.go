@@ -106,7 +106,7 @@ func (s *Rehearsal) sameBudget(ctx context.Context, t trials, out *baseline, uni
 	var err error
 	for _, m := range methods {
 		var b planning.BaselinePlan
-		if b, err = s.job.Planner.BaselinePlan(problem, name, m); err == nil {
+		if b, err = problem.BaselinePlan(name, m); err == nil {
 			first := manifest.Gradients(b.Plan)
 			out.Mechanism, out.NoiseStd = b.Mechanism, b.NoiseStd(slices.Index(b.Plan.Phases, first), first.Cohort)
 			return s.fill(ctx, t, out, sim.Config{Plan: b.Plan, NoiseStd: b.NoiseStd, Blocks: units})
@@ -142,7 +142,7 @@ func (s *Rehearsal) under(ctx context.Context, t trials, out *baseline, trust ac
 			out.Mechanism += fmt.Sprintf(", honest fraction %v", honest)
 		}
 	}
-	plan, err := s.job.Planner.Plan(p)
+	plan, err := planning.MakePlan(p)
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func wardsJob(t *testing.T, trust accounting.Trust, byUser bool, units int, sets
 	if units > 0 {
 		return ofSilos(t, job, trust, task.Silo{Count: 6, Units: units})
 	}
-	if job.Proposal, err = job.Planner.Plan(job.Problem); err != nil {
+	if job.Proposal, err = planning.MakePlan(job.Problem); err != nil {
 		t.Fatal(err)
 	}
 	return job

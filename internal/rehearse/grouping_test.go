@@ -37,7 +37,7 @@ func ofSilos(t *testing.T, job run.Job, trust accounting.Trust, silo task.Silo) 
 	p.Users, p.Minimum = uint64(n*silo.Units), uint64(n+1)/2
 	p.Silos = planning.Silos{Count: uint64(n), Units: uint64(silo.Units), Reports: uint64(n), Least: uint64(silo.Least)}
 	p.Trust, p.HonestFraction = trust, fraction
-	if job.Proposal, err = job.Planner.Plan(p); err != nil {
+	if job.Proposal, err = planning.MakePlan(p); err != nil {
 		t.Fatal(err)
 	}
 	job.Problem = p

@@ -24,9 +24,8 @@ type Job struct {
 	Features          *task.FeatureMap
 	Loss              convex.Loss
 	Problem           planning.Problem
-	planning.Proposal                   // its plan has the deadline and the size of bundles too
-	Planner           *planning.Planner // that made it, and knows what the accountant returned
-	Start             *start            // that the task begins with; nil: the set's own
+	planning.Proposal        // its plan has the deadline and the size of bundles too
+	Start             *start // that the task begins with; nil: the set's own
 }
 
 // NewJob compiles a task file and plans it. Planning takes up to a few seconds. It returns an error if the noise would
@@ -66,8 +65,7 @@ func NewPublicJob(spec *task.Spec) (Job, error) {
 	if start != nil {
 		problem = start.in(problem)
 	}
-	planner := planning.NewPlanner()
-	proposal, err := planner.Plan(problem)
+	proposal, err := planning.MakePlan(problem)
 	if err != nil {
 		return Job{}, err
 	}
@@ -98,7 +96,7 @@ func NewPublicJob(spec *task.Spec) (Job, error) {
 	if err := validateMinimisers(plan, features, loss); err != nil {
 		return Job{}, err
 	}
-	job := Job{Spec: spec, Features: features, Loss: loss, Problem: problem, Proposal: proposal, Planner: planner,
+	job := Job{Spec: spec, Features: features, Loss: loss, Problem: problem, Proposal: proposal,
 		Start: start}
 	return job, job.carried()
 }

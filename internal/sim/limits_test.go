@@ -132,12 +132,11 @@ func TestEqualSilosHaveThePlansNoise(t *testing.T) {
 	}
 	plan := siloPlan(t, s, nil)
 	at := manifest.Costliest(plan, 0)
-	accountant := accounting.NewAccountant()
-	of, budget, err := at.OwnBudget(accountant)
+	of, budget, err := at.OwnBudget()
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := accountant.OwnTrials(of, 60, budget)
+	own, err := accounting.OwnTrials(of, 60, budget)
 	if err != nil || own[0] != uint64(plan.Phases[0].Mechanism.Trials) {
 		t.Errorf("a silo as planned finds %v trials, planned %d: %v", own, plan.Phases[0].Mechanism.Trials, err)
 	}

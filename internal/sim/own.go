@@ -13,9 +13,8 @@ import (
 // takes the trials with which reports about its own number of units meet the task's budget, so that a larger
 // silo adds less noise and a smaller one more.
 type ownNoise struct {
-	plan       *wire.Plan
-	accountant *accounting.Accountant
-	known      map[ownKey]uint32
+	plan  *wire.Plan
+	known map[ownKey]uint32
 }
 
 type ownKey struct {
@@ -24,7 +23,7 @@ type ownKey struct {
 }
 
 func newOwnNoise(plan *wire.Plan) *ownNoise {
-	return &ownNoise{plan, accounting.NewAccountant(), map[ownKey]uint32{}}
+	return &ownNoise{plan, map[ownKey]uint32{}}
 }
 
 // applies reports whether the silos of a phase have noise of their own.
@@ -43,11 +42,11 @@ func (o *ownNoise) params(phase int, p randomizer.Params, units uint64) (randomi
 	key := ownKey{phase, units}
 	if _, known := o.known[key]; !known {
 		at := manifest.Costliest(o.plan, phase)
-		of, b, err := at.OwnBudget(o.accountant)
+		of, b, err := at.OwnBudget()
 		if err != nil {
 			return p, err
 		}
-		own, err := o.accountant.OwnTrials(of, units, b)
+		own, err := accounting.OwnTrials(of, units, b)
 		if err != nil {
 			return p, fmt.Errorf("a silo of %d units: %w", units, err)
 		}

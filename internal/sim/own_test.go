@@ -66,7 +66,7 @@ func TestSilosMakeTheirOwnNoise(t *testing.T) {
 				t.Fatal(err)
 			}
 			releases[0].Units, releases[0].Trials = units, uint64(trials)
-			g, err := accounting.NewAccountant().RepeatedEpsilon(1, [][]accounting.Release{releases}, plan.Delta)
+			g, err := accounting.RepeatedEpsilon(1, [][]accounting.Release{releases}, plan.Delta)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -264,7 +264,7 @@ func (m drawnTable) end(t *testing.T, exact, interactive bool, seed uint64) floa
 	if interactive {
 		name = planning.BaselineMultiPass
 	}
-	plan, err := planning.NewPlanner().BaselinePlan(m.problem, name, schedule.Practical)
+	plan, err := m.problem.BaselinePlan(name, schedule.Practical)
 	if err != nil {
 		t.Fatal(err)
 	}

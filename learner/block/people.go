@@ -20,6 +20,9 @@ type Person[R any] struct {
 // Format prints a placeholder under every verb, so that no log or error can carry whom rows are of.
 func (p Person[R]) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("block.Person{redacted}")) }
 
+// MarshalText returns the placeholder of Format, for encoding/json.
+func (p Person[R]) MarshalText() ([]byte, error) { return fmt.Append(nil, p), nil }
+
 // People groups rows by the person they are of. Every person comes once, in the order of the first rows. When a
 // person comes, and whether the grouping is refused, depends on who came and when, and not on how many rows a
 // person has, nor on their contents: otherwise one person's rows would move others into other rounds or blocks,

@@ -105,6 +105,9 @@ func (e Example) AddTo(dst []float64, scale float64) {
 // Format prints a placeholder under every verb, so that no log or error can carry an event.
 func (e Example) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("convex.Example{redacted}")) }
 
+// MarshalText returns the placeholder of Format, for encoding/json.
+func (e Example) MarshalText() ([]byte, error) { return fmt.Append(nil, e), nil }
+
 // at returns the coordinate of the k-th value.
 func (e Example) at(k int) int {
 	if e.Index == nil {

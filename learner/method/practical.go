@@ -201,7 +201,7 @@ func (p *Practical) begin(l *practical.Learned) (Method, error) {
 	if p.Layout.Method == practical.Acceleration {
 		return newGuarded(PAGDConfig{Dim: dim, Set: set, Start: start, Steps: steps, V: v}, l.Trust)
 	}
-	return newTail(tailConfig{Dim: dim, Set: set, Start: start, Steps: steps, StepSize: step, Average: min(2, steps)})
+	return newTail(tailConfig{dim: dim, set: set, start: start, steps: steps, stepSize: step, average: min(2, steps)})
 }
 
 // Skip skips a void round. It refuses to skip moments of users who answer nothing else, because other users can be

@@ -11,7 +11,7 @@ import (
 //
 //	theta_t = Pi(theta_{t-1} - eta gbar_t),   gbar_t taken at theta_{t-1},   t = 1 .. T
 //
-// Its model is the mean of theta_t over the last Average steps; before these it is theta_t.
+// Its model is the mean of theta_t over the last average steps; before these it is theta_t.
 type tail struct {
 	descent
 	eta     float64
@@ -21,28 +21,28 @@ type tail struct {
 
 // tailConfig configures Tail.
 type tailConfig struct {
-	Dim      int
-	Set      convex.Set
-	Start    []float64 // theta_0 in Set; nil means Set's own
-	Steps    uint64    // T
-	StepSize float64   // eta > 0
-	Average  uint64    // 1 to T
+	dim      int
+	set      convex.Set
+	start    []float64 // theta_0 in Set; nil means Set's own
+	steps    uint64    // T
+	stepSize float64   // eta > 0
+	average  uint64    // 1 to T
 }
 
 // newTail returns the method at its start. The error names the field that does not fit.
 func newTail(c tailConfig) (*tail, error) {
-	if err := validateStepSize(c.StepSize); err != nil {
+	if err := validateStepSize(c.stepSize); err != nil {
 		return nil, fmt.Errorf("tail: %w", err)
 	}
-	if c.Average < 1 || c.Average > c.Steps {
-		return nil, fmt.Errorf("tail: average: %d, want 1 to %d", c.Average, c.Steps)
+	if c.average < 1 || c.average > c.steps {
+		return nil, fmt.Errorf("tail: average: %d, want 1 to %d", c.average, c.steps)
 	}
-	b, err := newBase(methodTail, settings{dim: c.Dim, set: c.Set, start: c.Start, steps: c.Steps}, c.StepSize,
-		float64(c.Average))
+	b, err := newBase(methodTail, settings{dim: c.dim, set: c.set, start: c.start, steps: c.steps}, c.stepSize,
+		float64(c.average))
 	if err != nil {
 		return nil, fmt.Errorf("tail: %w", err)
 	}
-	return &tail{descent: newDescent(b), eta: c.StepSize, average: c.Average}, nil
+	return &tail{descent: newDescent(b), eta: c.stepSize, average: c.average}, nil
 }
 
 // Step takes the descent step and moves the mean.

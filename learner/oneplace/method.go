@@ -15,6 +15,9 @@ type Person []convex.Example
 // Format prints a placeholder under every verb, so that no log or error can carry rows.
 func (Person) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("oneplace.Person{redacted}")) }
 
+// MarshalText returns the placeholder of Format, for encoding/json.
+func (p Person) MarshalText() ([]byte, error) { return fmt.Append(nil, p), nil }
+
 // A Problem holds the public numbers of a task, on which alone a plan may depend.
 type Problem struct {
 	Loss     convex.Loss

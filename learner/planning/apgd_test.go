@@ -199,8 +199,7 @@ func TestAPGDPaysForAllRounds(t *testing.T) {
 			for _, reports := range []uint64{20, 12} {
 				p := siloProblem(20, 1600, reports)
 				p.Trust, p.Interactive, p.MaxRounds, p.Algorithm, p.Ridge = trust, true, 60, method, 0.02
-				pl := NewPlanner()
-				out, err := pl.Plan(p)
+				out, err := MakePlan(p)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -225,7 +224,7 @@ func TestAPGDPaysForAllRounds(t *testing.T) {
 					for i := range changed {
 						changed[i].Rounds = max(1, int(times*float64(changed[i].Rounds)))
 					}
-					epsilon, err := pl.Accountant().RepeatedEpsilon(1, [][]accounting.Release{changed}, 1e-6)
+					epsilon, err := accounting.RepeatedEpsilon(1, [][]accounting.Release{changed}, 1e-6)
 					if err != nil || (epsilon.Epsilon <= 1) != within || times == 0 && rounds > 4*len(stint) && epsilon.Epsilon > 0.7 {
 						t.Errorf("%v, %s: %v times the rounds cost epsilon %v: %v", trust, method, times, epsilon.Epsilon, err)
 					}
@@ -302,7 +301,7 @@ func TestBoundsOnRecordsAreNotCompared(t *testing.T) {
 	}
 	p := siloProblem(20, 1600, 20)
 	p.Interactive, p.Set.Radius, p.MaxRounds = true, 60, 300
-	rows, err := NewPlanner().Baselines(p, schedule.APGD)
+	rows, err := p.Baselines(schedule.APGD)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func baselineProblem(p Problem) Problem {
 
 // Baselines returns the baselines: local differential privacy, a trusted curator, and the paper's constants. Each uses
 // the best applicable method, except the last, which uses the named method.
-func (pl *Planner) Baselines(p Problem, method string) ([]Baseline, error) {
+func (p Problem) Baselines(method string) ([]Baseline, error) {
 	if err := p.validateRequest(); err != nil {
 		return nil, fmt.Errorf("baselines: %w", err)
 	}
@@ -115,7 +115,7 @@ func (pl *Planner) Baselines(p Problem, method string) ([]Baseline, error) {
 	if len(again) > 0 {
 		out = append(out, baseline(q, BaselineMultiPass, centralMechanism, again, curator))
 	}
-	return append(out, pl.paper(p, method)), nil
+	return append(out, p.paper(method)), nil
 }
 
 // baseline returns the baseline of the best of the methods with a source of noise.
@@ -144,7 +144,7 @@ func baseline(p Problem, name, mechanism string, methods []string, from source) 
 }
 
 // paper returns the baseline of the method with the paper's constants, which assume trust shuffle and honest users.
-func (pl *Planner) paper(p Problem, method string) Baseline {
+func (p Problem) paper(method string) Baseline {
 	out := Baseline{Name: BaselinePaper, Mechanism: "this one with the closed-form constants of Cheu et al.", Method: method}
 	p.Algorithm, p.Profile, p.Trust, p.HonestFraction, p.MaxBits = method, accounting.Paper, accounting.Shuffle,
 		accounting.One, 0
@@ -156,7 +156,7 @@ func (pl *Planner) paper(p Problem, method string) Baseline {
 		out.Err = errors.New("its constants are of gradients")
 		return out
 	}
-	plan, err := pl.Plan(p)
+	plan, err := MakePlan(p)
 	if err != nil {
 		out.Err = err
 		return out

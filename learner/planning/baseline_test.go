@@ -19,11 +19,10 @@ func TestScoresCostOthersNothing(t *testing.T) {
 		ForLoss(convex.Logistic{}, 1, 1)
 	with := plain
 	with.Validation = &convex.Scorecard{Norm: 1, High: 1, Correctness: true}
-	planner := planning.NewPlanner()
 	for _, name := range []string{planning.BaselineLocal, planning.BaselineCentral} {
 		var std [2]float64
 		for i, p := range []planning.Problem{plain, with} {
-			b, err := planner.BaselinePlan(p, name, "psgd")
+			b, err := p.BaselinePlan(name, "psgd")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -36,7 +35,7 @@ func TestScoresCostOthersNothing(t *testing.T) {
 			t.Errorf("%s: noise %v, and %v with scores", name, std[0], std[1])
 		}
 	}
-	plan, err := planner.Plan(with)
+	plan, err := planning.MakePlan(with)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +49,7 @@ func TestScoresCostOthersNothing(t *testing.T) {
 func TestCuratorsPayForWholeStints(t *testing.T) {
 	p := inPractice("logistic", 2000)
 	p.Interactive, p.ByUser, p.Radius = true, true, 0.25
-	b, err := planning.NewPlanner().BaselinePlan(p, planning.BaselineMultiPass, "")
+	b, err := p.BaselinePlan(planning.BaselineMultiPass, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +73,7 @@ func TestLocalIsOneMessage(t *testing.T) {
 	p.Interactive = true
 	for _, byUser := range []bool{false, true} {
 		p.ByUser = byUser
-		b, err := planning.NewPlanner().BaselinePlan(p, planning.BaselineLocal, "")
+		b, err := p.BaselinePlan(planning.BaselineLocal, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ func (b BaselinePlan) NoiseStd(phase int, m uint64) float64 {
 // BaselinePlan plans a baseline with the method named: BaselineCentral or BaselineLocal with one of the one-pass
 // methods or of the interactive ones, BaselineMultiPass with an interactive one. With a curator it keeps the problem's
 // cohort.
-func (pl *Planner) BaselinePlan(p Problem, name, method string) (BaselinePlan, error) {
+func (p Problem) BaselinePlan(name, method string) (BaselinePlan, error) {
 	if err := p.validateRequest(); err != nil {
 		return BaselinePlan{}, fmt.Errorf("baseline %s: %w", name, err)
 	}

@@ -10,7 +10,7 @@ import (
 // charge fills in the plan's epsilon: the largest charge of a user who is in all phases that the same users
 // answer. It sets the forecast of each of several such phases to the cost of the phase by itself. It refuses a
 // plan whose users would pay more than the budget.
-func (pl *Planner) charge(of *Proposal, p Problem) error {
+func charge(of *Proposal, p Problem) error {
 	budget := accounting.Budget{Epsilon: p.Epsilon, Delta: p.Delta}
 	runnable := of.Runnable() == nil
 	for i, f := range of.Plan.Phases {
@@ -23,7 +23,7 @@ func (pl *Planner) charge(of *Proposal, p Problem) error {
 		}
 		privacy.Dim, privacy.RoundsPerUser = int(f.Mechanism.Dim), int(f.RoundsPerUser)
 		privacy.ReportBytes = uint64(randomizer.ReportBytes(privacy.Dim, privacy.BitsPerCoordinate))
-		alone, err := pl.accountant.ReleaseWithin(privacy.Release(), budget)
+		alone, err := privacy.Release().Within(budget)
 		if err != nil {
 			return fmt.Errorf("phase %d: %w", i+1, err)
 		}
@@ -36,7 +36,7 @@ func (pl *Planner) charge(of *Proposal, p Problem) error {
 		if len(releases) == 1 || !runnable {
 			continue
 		}
-		all, err := pl.accountant.RepeatedWithin(1, [][]accounting.Release{releases}, budget)
+		all, err := accounting.RepeatedWithin(1, [][]accounting.Release{releases}, budget)
 		if err != nil {
 			return fmt.Errorf("%d phases: %w", len(releases), err)
 		}

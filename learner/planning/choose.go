@@ -48,17 +48,17 @@ func (p Problem) choose(all []Alternative) (Proposal, error) {
 	}
 	first := 0
 	for i := range plans {
-		if measured[i].Mean < measured[first].Mean {
+		if measured[i].mean < measured[first].mean {
 			first = i
 		}
 	}
 	at := first
 	for i, one := range plans {
-		lacks, noise := measured[i].Mean-measured[first].Mean, 0.0
+		lacks, noise := measured[i].mean-measured[first].mean, 0.0
 		if p.Interactive && traitsOf(one.Plan.Algorithm).Interactive {
 			noise = 2 * measured[i].deviation(measured[first])
 		}
-		if lacks > max(noise, enough*(start-measured[first].Mean)) {
+		if lacks > max(noise, enough*(start-measured[first].mean)) {
 			continue
 		}
 		if prefers(one, plans[at], p.Interactive) || i < at && !prefers(plans[at], one, p.Interactive) {
@@ -68,17 +68,17 @@ func (p Problem) choose(all []Alternative) (Proposal, error) {
 	best := plans[at]
 	best.Why = fmt.Sprintf(
 		"auto took %s: with simulated rows of the task's shape its objective was %.4g, mean of %d seeds, from %.4g at the start",
-		best.Plan.Algorithm, measured[at].Mean, len(measured[at].Objectives), start)
+		best.Plan.Algorithm, measured[at].mean, len(measured[at].objectives), start)
 	var others []string
 	for i, one := range plans {
 		if i != at {
-			others = append(others, fmt.Sprintf("%s %.4g", one.Plan.Algorithm, measured[i].Mean))
+			others = append(others, fmt.Sprintf("%s %.4g", one.Plan.Algorithm, measured[i].mean))
 		}
 	}
 	if len(others) > 0 {
 		best.Why += "; " + strings.Join(others, ", ")
 	}
-	if measured[at].Mean >= start {
+	if measured[at].mean >= start {
 		notes = append(notes, "no method got below the start: more data, a larger epsilon or fewer parameters are needed")
 	}
 	if p.Interactive && !traitsOf(best.Plan.Algorithm).Interactive && len(plans) > 1 {
@@ -107,9 +107,9 @@ func prefers(one, other Proposal, interactive bool) bool {
 // deviation returns the standard error of the mean difference of two measurements, whose seeds are the same.
 func (m measurement) deviation(of measurement) float64 {
 	var square float64
-	n := float64(len(m.Objectives))
-	for i, y := range m.Objectives {
-		d := y - of.Objectives[i] - (m.Mean - of.Mean)
+	n := float64(len(m.objectives))
+	for i, y := range m.objectives {
+		d := y - of.objectives[i] - (m.mean - of.mean)
 		square += d * d
 	}
 	return math.Sqrt(square / n / (n - 1))

@@ -18,8 +18,8 @@ type Curve struct {
 }
 
 // Curve returns the curve through a plan of the problem.
-func (pl *Planner) Curve(p Problem, plan Proposal) (Curve, error) {
-	from, err := pl.accountedFor(p)
+func (p Problem) Curve(plan Proposal) (Curve, error) {
+	from, err := p.accountedFor()
 	if err != nil || len(plan.Forecasts) == 0 {
 		return Curve{}, fmt.Errorf("curve: no plan, or no level of noise: %w", err)
 	}
@@ -27,7 +27,7 @@ func (pl *Planner) Curve(p Problem, plan Proposal) (Curve, error) {
 	level := privacy.NoiseStd*privacy.NoiseStd + privacy.RoundingStd*privacy.RoundingStd
 	return Curve{p: p, method: plan.Plan.Algorithm, factor: level / from.about(plan.First().units()).model(first.Cohort,
 		uint64(manifest.RoundsPerUser(plan.Plan))).total(),
-		source: func(q Problem) (source, error) { return pl.accountedFor(q) }}, nil
+		source: func(q Problem) (source, error) { return q.accountedFor() }}, nil
 }
 
 // Curve returns the curve through a baseline other than the paper's.

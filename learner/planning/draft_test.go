@@ -17,7 +17,7 @@ import (
 // modelled plans with the smooth model of the noise instead of the accountant: it runs all of the planner
 // except the calibration.
 func modelled(t interface{ Fatal(...any) }, p Problem, method string) (Proposal, error) {
-	from, err := NewPlanner().accountedFor(p)
+	from, err := p.accountedFor()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestRoundsAreTheBest(t *testing.T) {
 			if p.Applies(method) != nil || traitsOf(method).Restarts {
 				continue
 			}
-			from, err := NewPlanner().accountedFor(p)
+			from, err := p.accountedFor()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -137,7 +137,6 @@ func TestPracticalPlanOfStints(t *testing.T) {
 			t.Errorf("%+v: %d rounds in %d phases of %d", c, got, len(plan.Plan.Phases), manifest.Users(plan.Plan))
 		}
 		var most float64
-		a := accounting.NewAccountant()
 		for i, f := range plan.Plan.Phases {
 			of := plan.Forecasts[i].Privacy
 			m, first := f.Mechanism, plan.Plan.Phases[0].Mechanism
@@ -149,7 +148,7 @@ func TestPracticalPlanOfStints(t *testing.T) {
 				(m.Window > 0) != (c.trust == accounting.Local) {
 				t.Errorf("%+v: phase %d: mechanism %v", c, i+1, m)
 			}
-			if alone, err := a.ReleaseEpsilon(of.Release(), p.Delta); err != nil || alone.Epsilon != of.Epsilon ||
+			if alone, err := of.Release().Epsilon(p.Delta); err != nil || alone.Epsilon != of.Epsilon ||
 				of.Epsilon != *of.ProvedEpsilon {
 				t.Errorf("%+v: phase %d costs %v alone, the forecast says %v: %v", c, i+1, alone.Epsilon, of.Epsilon, err)
 			}
@@ -160,7 +159,7 @@ func TestPracticalPlanOfStints(t *testing.T) {
 		if err != nil || at.Stint.Phases != c.phases || uint64(at.Stint.Rounds) != c.rounds || at.Cohort != cohort {
 			t.Fatalf("%+v: stint %+v of %d, %v", c, at.Stint, at.Cohort, err)
 		}
-		together, err := a.RepeatedWithin(1, [][]accounting.Release{releases}, accounting.Budget{Epsilon: p.Epsilon,
+		together, err := accounting.RepeatedWithin(1, [][]accounting.Release{releases}, accounting.Budget{Epsilon: p.Epsilon,
 			Delta: p.Delta})
 		if err != nil || together.Epsilon != plan.Plan.Epsilon || plan.Plan.Epsilon > p.Epsilon ||
 			plan.Plan.Epsilon < 0.95*p.Epsilon || !(most < plan.Plan.Epsilon) {
@@ -169,8 +168,8 @@ func TestPracticalPlanOfStints(t *testing.T) {
 		}
 		if planned := plan.Stints(); len(planned) != 1 || len(planned[0]) != c.phases {
 			t.Errorf("%+v: %d stints", c, len(planned))
-		} else if g, err := a.RepeatedWithin(1, planned, accounting.Budget{Epsilon: p.Epsilon, Delta: p.Delta}); err != nil ||
-			g != together {
+		} else if g, err := accounting.RepeatedWithin(1, planned,
+			accounting.Budget{Epsilon: p.Epsilon, Delta: p.Delta}); err != nil || g != together {
 			t.Errorf("%+v: planned releases cost %+v, those of the wire %+v: %v", c, g, together, err)
 		}
 		how := manifest.Practical(plan.Plan)

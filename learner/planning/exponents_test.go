@@ -52,7 +52,7 @@ func TestPlannedBoundsHaveTheTheoremsExponents(t *testing.T) {
 			bound := func(change func(p *Problem)) float64 {
 				q := p
 				change(&q)
-				from, err := NewPlanner().accountedFor(q)
+				from, err := q.accountedFor()
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -128,7 +128,7 @@ func TestRidgesHaveTheirExponents(t *testing.T) {
 		bound := func(n uint64) float64 {
 			q := p
 			q.Users = n
-			from, err := NewPlanner().accountedFor(q)
+			from, err := q.accountedFor()
 			if err != nil {
 				t.Fatal(err)
 			}

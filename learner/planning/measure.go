@@ -27,8 +27,8 @@ const (
 // A measurement is the result of simulating a plan on synthetic rows: the objective of its model for each seed. Rows
 // and planted models are the same for all plans of a problem.
 type measurement struct {
-	Objectives []float64
-	Mean       float64
+	objectives []float64
+	mean       float64
 }
 
 // measure simulates plans of a problem on synthetic rows: labels come from a planted model, and features have the
@@ -56,8 +56,8 @@ func (p Problem) measure(plans []Proposal) (out []measurement, start float64, er
 				return nil, 0, fmt.Errorf("%s: %w", one.Plan.Algorithm, err)
 			}
 			y := t.objective(model)
-			out[i].Objectives = append(out[i].Objectives, y)
-			out[i].Mean += y / measureSeeds
+			out[i].objectives = append(out[i].objectives, y)
+			out[i].mean += y / measureSeeds
 		}
 	}
 	return out, start, nil

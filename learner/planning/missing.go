@@ -168,7 +168,7 @@ type siloBound struct {
 
 // BySilos returns the method's bounds for M = N, N/2, N/4, ..., 1 of the N silos in a round, and for the problem's own
 // M. It is empty unless the trust is local: under other trusts the honest share depends on M.
-func (pl *Planner) BySilos(p Problem, of Proposal) (out []siloBound) {
+func (p Problem) BySilos(of Proposal) (out []siloBound) {
 	if !p.local() || p.Silos.Count == 0 || p.Practical != nil {
 		return nil
 	}
@@ -182,7 +182,7 @@ func (pl *Planner) BySilos(p Problem, of Proposal) (out []siloBound) {
 			q := p
 			q.Silos.Reports, q.Silos.Spread = m, spread
 			q.Minimum = min(p.Minimum, m)
-			plan, err := pl.single(q, of.Plan.Algorithm)
+			plan, err := q.single(of.Plan.Algorithm)
 			if err != nil || plan.OnRecords != of.OnRecords {
 				return math.Inf(1)
 			}
@@ -197,7 +197,7 @@ func (pl *Planner) BySilos(p Problem, of Proposal) (out []siloBound) {
 // smaller: the mean of fewer reports has more noise, but in one pass each report is about more records. It returns that
 // number with its bound, or false if there is none. It searches only under trust local, where a report's guarantee does
 // not depend on others.
-func (pl *Planner) FewerReports(p Problem, of Proposal) (reports uint64, risk float64, ok bool) {
+func (p Problem) FewerReports(of Proposal) (reports uint64, risk float64, ok bool) {
 	if !p.local() || p.Silos.Count == 0 || p.Practical != nil {
 		return 0, 0, false
 	}
@@ -205,7 +205,7 @@ func (pl *Planner) FewerReports(p Problem, of Proposal) (reports uint64, risk fl
 	for m := p.Silos.Reports * 4 / 5; m >= 1 && worse < 2; m = m * 4 / 5 {
 		q := p
 		q.Silos.Reports, q.Minimum = m, (m+1)/2
-		plan, err := pl.single(q, of.Plan.Algorithm)
+		plan, err := q.single(of.Plan.Algorithm)
 		if worse++; err == nil && plan.OnRecords == of.OnRecords && plan.ExcessRisk < 0.99*least {
 			least, reports, worse = plan.ExcessRisk, m, 0
 		}

@@ -31,7 +31,7 @@ func TestBoundsWhereAllReportsCome(t *testing.T) {
 				if p.Applies(name) != nil {
 					continue
 				}
-				plan, err := NewPlanner().Plan(p)
+				plan, err := MakePlan(p)
 				if err != nil {
 					t.Fatal(name, err)
 				}
@@ -57,7 +57,7 @@ func TestHalfTheSilosCome(t *testing.T) {
 		Silos: Silos{Count: 20, Units: 1628, Least: 1628, Reports: 20, Spread: spread}}
 	p = p.ForLoss(convex.Logistic{}, math.Sqrt(15), -1, 1)
 	p.Minimum = 10
-	plan, err := NewPlanner().Plan(p)
+	plan, err := MakePlan(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestSilosThatComeByChance(t *testing.T) {
 		Silos: Silos{Count: 3, Units: 1000, Least: 1000, Reports: 3, Spread: spread}}
 	p = p.ForLoss(convex.Logistic{}, 1, -1, 1)
 	p.Minimum = 1
-	plan, err := NewPlanner().Plan(p)
+	plan, err := MakePlan(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,12 +125,11 @@ func TestBySilos(t *testing.T) {
 		Trust: accounting.Local, HonestFraction: accounting.One, Algorithm: schedule.PAGD,
 		Silos: Silos{Count: 20, Units: 1628, Least: 1628, Reports: 12, Spread: 0.01}}
 	p = p.ForLoss(convex.Logistic{}, math.Sqrt(15), -1, 1)
-	pl := NewPlanner()
-	plan, err := pl.Plan(p)
+	plan, err := MakePlan(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := pl.BySilos(p, plan)
+	all := p.BySilos(plan)
 	var of []uint64
 	for _, b := range all {
 		of = append(of, b.Reports)
@@ -144,7 +143,7 @@ func TestBySilos(t *testing.T) {
 	if !slices.Equal(of, []uint64{20, 12, 10, 5, 2, 1}) {
 		t.Errorf("numbers of silos %v", of)
 	}
-	if p.Trust = accounting.Shuffle; pl.BySilos(p, plan) != nil {
+	if p.Trust = accounting.Shuffle; p.BySilos(plan) != nil {
 		t.Error("trust shuffle, whose assumption depends on the number of silos")
 	}
 }
@@ -156,13 +155,12 @@ func TestFewerReports(t *testing.T) {
 		Trust: accounting.Local, HonestFraction: accounting.One, Algorithm: schedule.PAGD,
 		Silos: Silos{Count: 20, Units: 1628, Least: 1628, Reports: 20, Spread: 0.01}}
 	p = p.ForLoss(convex.Logistic{}, math.Sqrt(15), -1, 1)
-	pl := NewPlanner()
 	of := func(p Problem) (Proposal, uint64, float64) {
-		plan, err := pl.Plan(p)
+		plan, err := MakePlan(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, risk, ok := pl.FewerReports(p, plan)
+		m, risk, ok := p.FewerReports(plan)
 		if ok != (m > 0) || m >= p.Silos.Reports {
 			t.Errorf("%d reports, %v", m, ok)
 		}
@@ -174,7 +172,7 @@ func TestFewerReports(t *testing.T) {
 	}
 	q := p
 	q.Silos.Reports = m
-	if some, err := pl.Plan(q); err != nil || some.ExcessRisk != risk {
+	if some, err := MakePlan(q); err != nil || some.ExcessRisk != risk {
 		t.Errorf("%d silos: said %v, planned %v, %v", m, risk, some.ExcessRisk, err)
 	}
 	p.Interactive, p.Algorithm = true, schedule.PGD
@@ -182,7 +180,7 @@ func TestFewerReports(t *testing.T) {
 		t.Errorf("in many passes %d silos", m)
 	}
 	p.Trust = accounting.Shuffle
-	if _, _, ok := pl.FewerReports(p, all); ok {
+	if _, _, ok := p.FewerReports(all); ok {
 		t.Error("trust shuffle, whose assumption depends on the number of silos")
 	}
 }
@@ -193,7 +191,7 @@ func TestUsersWhoStayAway(t *testing.T) {
 	p := Problem{Users: 10, Dim: 5, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 1, Delta: 1e-6,
 		Trust: accounting.Shuffle, HonestFraction: accounting.One, Algorithm: schedule.PGD, Rounds: Rounds{Interactive: true}}
 	p = p.ForLoss(convex.Logistic{}, 1, -1, 1)
-	plan, err := NewPlanner().Plan(p)
+	plan, err := MakePlan(p)
 	if err != nil {
 		t.Fatal(err)
 	}

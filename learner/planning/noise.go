@@ -23,7 +23,6 @@ type source interface {
 
 // accounted is the noise of the randomizer, as the accountant calibrates it.
 type accounted struct {
-	planner *Planner
 	problem Problem
 	mu      float64 // analytic Gaussian multiplier of the target
 }
@@ -47,7 +46,7 @@ func (a accounted) model(m, rounds uint64) noise {
 }
 
 func (a accounted) exact(m, rounds uint64) (noise, accounting.Plan, error) {
-	plan, err := a.planner.accountant.Calibrate(a.problem.request(m, rounds))
+	plan, err := accounting.Calibrate(a.problem.request(m, rounds))
 	return noise{privacy: plan.NoiseStd * plan.NoiseStd, rounding: plan.RoundingStd * plan.RoundingStd}, plan, err
 }
 

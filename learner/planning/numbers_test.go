@@ -41,7 +41,7 @@ func TestPhasesThatLearnNothing(t *testing.T) {
 	p := Problem{Users: 3000, Dim: 50, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 0.1, Delta: 1e-6,
 		Ridge: 1e-3, Trust: accounting.Shuffle, HonestFraction: accounting.One, Algorithm: schedule.PAGDRestarts}
 	p = p.ForLoss(convex.Logistic{}, 1, -1, 1)
-	plan, err := NewPlanner().Plan(p)
+	plan, err := MakePlan(p)
 	if err != nil || len(plan.Forecasts) < 2 {
 		t.Fatal(plan, err)
 	}

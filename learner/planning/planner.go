@@ -13,8 +13,7 @@
 // It promises the same plan for the same problem from the same build. It refuses problems that no method can be planned
 // for, with the field or the theorem's condition in the text.
 //
-// The caller's steps: fill in a Problem, ForLoss; NewPlanner and Plan, or MakePlan; store the plan, since a newer
-// version may plan differently.
+// The caller's steps: fill in a Problem, ForLoss; MakePlan; store the plan, since a newer version may plan differently.
 package planning
 
 import (
@@ -24,15 +23,6 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A Planner makes plans.
-type Planner struct{ accountant *accounting.Accountant }
-
-// NewPlanner returns a planner.
-func NewPlanner() *Planner { return &Planner{accounting.NewAccountant()} }
-
-// MakePlan plans with a new planner, see Planner.Plan.
-func MakePlan(p Problem) (Proposal, error) { return NewPlanner().Plan(p) }
-
 // An Alternative is the plan that one method would make for a problem.
 type Alternative struct {
 	Method   string
@@ -40,48 +30,48 @@ type Alternative struct {
 	Err      error // why there is no plan
 }
 
-// Plan chooses phases, rounds, cohorts, randomizers and the method's constants: by Problem.Practical where it is set,
-// else by minimising the method's risk bound over the number of rounds, with the accountant's real noise for the final
-// choice; schedule.Auto chooses among methods by simulation. It takes up to a few seconds. The error names an invalid
-// field, or explains why the method does not apply or that no cohort meets the privacy target.
-func (pl *Planner) Plan(p Problem) (Proposal, error) {
-	out, err := pl.plan(p)
+// MakePlan chooses phases, rounds, cohorts, randomizers and the method's constants: by Problem.Practical where it is
+// set, else by minimising the method's risk bound over the number of rounds, with the accountant's real noise for the
+// final choice; schedule.Auto chooses among methods by simulation. It takes up to a few seconds. The error names an
+// invalid field, or explains why the method does not apply or that no cohort meets the privacy target.
+func MakePlan(p Problem) (Proposal, error) {
+	out, err := p.plan()
 	if err != nil {
 		return Proposal{}, fmt.Errorf("plan: %w", err)
 	}
 	return out, nil
 }
 
-func (pl *Planner) plan(p Problem) (Proposal, error) {
+func (p Problem) plan() (Proposal, error) {
 	if err := p.validateRequest(); err != nil {
 		return Proposal{}, err
 	}
 	if p.Practical != nil {
-		return pl.practical(p)
+		return p.laidOut()
 	}
 	method := p.Algorithm
 	if method == "" {
 		method = p.DefaultMethod()
 	}
 	if method == schedule.Auto {
-		return p.choose(pl.alternatives(p))
+		return p.choose(p.alternatives())
 	}
-	return pl.single(p, method)
+	return p.single(method)
 }
 
 // Alternatives plans every method, in the order of schedule.Names.
-func (pl *Planner) Alternatives(p Problem) ([]Alternative, error) {
+func (p Problem) Alternatives() ([]Alternative, error) {
 	if err := p.validateRequest(); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
-	return pl.alternatives(p), nil
+	return p.alternatives(), nil
 }
 
-func (pl *Planner) alternatives(p Problem) []Alternative {
+func (p Problem) alternatives() []Alternative {
 	out := make([]Alternative, 0, len(schedule.Names()))
 	for _, m := range schedule.Names() {
 		one := Alternative{Method: m}
-		one.Proposal, one.Err = pl.single(p, m)
+		one.Proposal, one.Err = p.single(m)
 		out = append(out, one)
 	}
 	return out
@@ -99,12 +89,12 @@ func (p Problem) validateRequest() error {
 }
 
 // single plans one method.
-func (pl *Planner) single(p Problem, method string) (Proposal, error) {
+func (p Problem) single(method string) (Proposal, error) {
 	if err := p.Applies(method); err != nil {
 		return Proposal{}, fmt.Errorf("%s: %w", method, err)
 	}
 	p.minimizer = traitsOf(method).Minimizers
-	from, err := pl.accountedFor(p)
+	from, err := p.accountedFor()
 	if err != nil {
 		return Proposal{}, err
 	}
@@ -116,13 +106,10 @@ func (pl *Planner) single(p Problem, method string) (Proposal, error) {
 	if err != nil {
 		return Proposal{}, err
 	}
-	return out, pl.charge(&out, p)
+	return out, charge(&out, p)
 }
 
-func (pl *Planner) accountedFor(p Problem) (accounted, error) {
+func (p Problem) accountedFor() (accounted, error) {
 	mu, err := accounting.GaussianMu(accounting.Budget{Epsilon: p.Epsilon, Delta: p.Delta})
-	return accounted{planner: pl, problem: p, mu: mu}, err
+	return accounted{problem: p, mu: mu}, err
 }
-
-// Accountant returns the planner's accountant.
-func (pl *Planner) Accountant() *accounting.Accountant { return pl.accountant }

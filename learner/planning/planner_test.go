@@ -96,13 +96,12 @@ func independent(method string, ph *wire.Phase, privacy accounting.Plan, dim int
 func TestPlansFollowFromTheirNoise(t *testing.T) {
 	for name, p := range map[string]planning.Problem{"logistic": ridged(), "hinge": ridged().ForLoss(convex.Hinge{}, 1, -1,
 		1)} {
-		planner := planning.NewPlanner()
 		for _, method := range schedule.Names() {
 			if p.Applies(method) != nil {
 				continue
 			}
 			p.Algorithm = method
-			plan, err := planner.Plan(p)
+			plan, err := planning.MakePlan(p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,12 +149,11 @@ func TestPlansFollowFromTheirNoise(t *testing.T) {
 func TestAutoComparesAllThatApply(t *testing.T) {
 	p := ridged()
 	p.Users, p.MaxRounds, p.Algorithm = 3000, 100, schedule.Auto
-	planner := planning.NewPlanner()
-	all, err := planner.Alternatives(p)
+	all, err := p.Alternatives()
 	if err != nil || len(all) != len(schedule.Names()) {
 		t.Fatalf("%d alternatives, %v", len(all), err)
 	}
-	plan, err := planner.Plan(p)
+	plan, err := planning.MakePlan(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,12 +263,11 @@ func TestTrivialRisk(t *testing.T) {
 // enough.
 func TestUsersNeeded(t *testing.T) {
 	p := a9a()
-	planner := planning.NewPlanner()
-	made, err := planner.Plan(p)
+	made, err := planning.MakePlan(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	curve, err := planner.Curve(p, made)
+	curve, err := p.Curve(made)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,12 +297,11 @@ func TestYardsticksAreOrdered(t *testing.T) {
 	for _, epsilon := range []float64{0.5, 8} {
 		p := ridged()
 		p.Users, p.Epsilon, p.Interactive, p.Ridge, p.Algorithm = 5000, epsilon, false, 0, schedule.Auto
-		planner := planning.NewPlanner()
-		made, err := planner.Plan(p)
+		made, err := planning.MakePlan(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := planner.Baselines(p, made.Plan.Algorithm)
+		all, err := p.Baselines(made.Plan.Algorithm)
 		if err != nil {
 			t.Fatal(err)
 		}

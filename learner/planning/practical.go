@@ -14,17 +14,17 @@ import (
 // A sourceOf is the source of noise for vectors of a dimension.
 type sourceOf func(dim int) (source, error)
 
-// practical makes a practical plan: cohorts for moments, then one phase of few rounds of gradients, as package
+// laidOut makes a practical plan: cohorts for moments, then one phase of few rounds of gradients, as package
 // learner/practical lays them out. No bound on its risk is known.
-func (pl *Planner) practical(p Problem) (Proposal, error) {
+func (p Problem) laidOut() (Proposal, error) {
 	out, err := practicalPlan(p, func(dim int) (source, error) {
 		p.Dim, p.Validation = dim, nil
-		return pl.accountedFor(p)
+		return p.accountedFor()
 	})
 	if err != nil {
 		return Proposal{}, err
 	}
-	return out, pl.charge(&out, p)
+	return out, charge(&out, p)
 }
 
 // A practicalDraft is an unfinished practical plan.

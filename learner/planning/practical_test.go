@@ -159,17 +159,16 @@ func TestPracticalPlanKeepsWhatIsSet(t *testing.T) {
 func TestPracticalBaselines(t *testing.T) {
 	p, declared := inPractice("squared", 20_000), inPractice("squared", 20_000)
 	declared.Practical.Users = 15_000
-	planner := planning.NewPlanner()
-	own, err := planner.Plan(p)
+	own, err := planning.MakePlan(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{planning.BaselineCentral, planning.BaselineLocal, planning.BaselineMultiPass} {
-		b, err := planner.BaselinePlan(p, name, schedule.Practical)
+		b, err := p.BaselinePlan(name, schedule.Practical)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		other, err := planner.BaselinePlan(declared, name, schedule.Practical)
+		other, err := declared.BaselinePlan(name, schedule.Practical)
 		if err != nil || !proto.Equal(other.Plan, b.Plan) {
 			t.Errorf("%s of a task that declares fewer users: %v, %v; want %v", name, other.Plan, err, b.Plan)
 		}

@@ -24,7 +24,7 @@ type unequalBound struct {
 // Unequal bounds the expected excess risk of a plan of silos who answer all rounds, where silo i has rows[i] units. The
 // objective is the mean over silos of each one's mean, and noise has the mean of their variances. The effect of a
 // replaced unit and the smoothness of the mean loss are computed as if all silos had as few units as the smallest.
-func (pl *Planner) Unequal(p Problem, plan Proposal, rows []uint64) (out unequalBound, err error) {
+func (p Problem) Unequal(plan Proposal, rows []uint64) (out unequalBound, err error) {
 	switch {
 	case !p.local() || !p.Interactive || p.Practical != nil || p.Silos.Count == 0:
 		return out, fmt.Errorf("silo rows: want a proved plan of silos who answer many rounds, under trust local")
@@ -38,13 +38,13 @@ func (pl *Planner) Unequal(p Problem, plan Proposal, rows []uint64) (out unequal
 		if f.Again {
 			continue
 		}
-		releases, b, err := manifest.Costliest(plan.Plan, i).OwnBudget(pl.accountant)
+		releases, b, err := manifest.Costliest(plan.Plan, i).OwnBudget()
 		if err != nil {
 			return out, err
 		}
 		more := make([][]float64, len(rows)) // ratio of a silo's trials to the planned ones, by phase of the stint
 		for k, n := range rows {
-			if more[k], err = pl.ownShare(releases, n, b); err != nil {
+			if more[k], err = ownShare(releases, n, b); err != nil {
 				return out, fmt.Errorf("silo rows: %d: %w", n, err)
 			}
 		}
@@ -71,12 +71,12 @@ func (pl *Planner) Unequal(p Problem, plan Proposal, rows []uint64) (out unequal
 }
 
 // ownShare returns, for each release, the ratio of the trials of a silo of units units to the planned trials.
-func (pl *Planner) ownShare(of []accounting.Release, units uint64, b accounting.Budget) ([]float64, error) {
+func ownShare(of []accounting.Release, units uint64, b accounting.Budget) ([]float64, error) {
 	out := slices.Repeat([]float64{1}, len(of))
 	if units == max(1, of[0].Units) {
 		return out, nil
 	}
-	trials, err := pl.accountant.OwnTrials(of, units, b)
+	trials, err := accounting.OwnTrials(of, units, b)
 	for i := range trials {
 		out[i] = float64(trials[i]) / float64(of[i].Trials)
 	}

@@ -20,14 +20,13 @@ func TestUnequalSilos(t *testing.T) {
 		Trust: accounting.Local, HonestFraction: accounting.One, Algorithm: schedule.PGD, Rounds: Rounds{Interactive: true},
 		Silos: Silos{Count: 3, Units: 1000, Least: 600, Reports: 3}}
 	p = p.ForLoss(convex.Logistic{}, 1, -1, 1)
-	pl := NewPlanner()
-	plan, err := pl.Plan(p)
+	plan, err := MakePlan(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	of := func(rows ...uint64) unequalBound {
 		t.Helper()
-		out, err := pl.Unequal(p, plan, rows)
+		out, err := p.Unequal(plan, rows)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,12 +57,12 @@ func TestUnequalSilos(t *testing.T) {
 		t.Errorf("bounds %v, %v, of the plan %v", u.Bound, small.Bound, plan.ExcessRisk)
 	}
 	for _, rows := range [][]uint64{{1000}, {500, 1000, 1000}, nil} {
-		if _, err := pl.Unequal(p, plan, rows); err == nil {
+		if _, err := p.Unequal(plan, rows); err == nil {
 			t.Errorf("%v: no error", rows)
 		}
 	}
 	p.Trust = accounting.Shuffle
-	if _, err := pl.Unequal(p, plan, []uint64{1000, 1000, 1000}); err == nil {
+	if _, err := p.Unequal(plan, []uint64{1000, 1000, 1000}); err == nil {
 		t.Error("trust shuffle, where no silo has noise of its own")
 	}
 }

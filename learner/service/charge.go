@@ -25,7 +25,7 @@ func (c *core) cost(at manifest.Place) (state.Cost, error) {
 		return state.Cost{}, err
 	}
 	budget := accounting.Budget{Epsilon: c.task.Plan.EpsilonBudget, Delta: c.task.Plan.Delta}
-	guarantee, err := accounting.NewAccountant().RepeatedWithin(1, [][]accounting.Release{releases}, budget)
+	guarantee, err := accounting.RepeatedWithin(1, [][]accounting.Release{releases}, budget)
 	return state.Cost{Epsilon: guarantee.Epsilon, Delta: budget.Delta}, err
 }
 

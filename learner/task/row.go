@@ -35,6 +35,9 @@ type Row struct {
 // Format prints a placeholder under every verb, so that no log or error can carry an event.
 func (r Row) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("task.Row{redacted}")) }
 
+// MarshalText returns the placeholder of Format, for encoding/json.
+func (r Row) MarshalText() ([]byte, error) { return fmt.Append(nil, r), nil }
+
 // A Schema holds the properties of a task that a reader of data needs.
 type Schema struct {
 	Events  Events

@@ -6,38 +6,29 @@ import (
 	"slices"
 )
 
-// Accountant computes what mechanisms cost. Safe for concurrent use.
-type Accountant struct{}
-
-// NewAccountant returns an accountant.
-func NewAccountant() *Accountant { return &Accountant{} }
-
-// profile returns the profile of a law that the caller has validated.
-func (a *Accountant) profile(b binomial) *profile { return profiles.of(b, newProfile) }
-
 // Delta returns an upper bound on delta at eps for the adaptive composition of
 // the views, each in all of its rounds (Theorem A with sum mu_t^2 and
 // sum d_t tau_t). At most 1.
-func (a *Accountant) Delta(eps float64, views ...Mechanism) (float64, error) {
+func Delta(eps float64, views ...Mechanism) (float64, error) {
 	if err := validateEpsilon(eps); err != nil {
 		return 0, err
 	}
 	if err := validateAll(views); err != nil {
 		return 0, err
 	}
-	return a.compose(views).Delta(eps), nil
+	return compose(views).Delta(eps), nil
 }
 
 // Epsilon returns an epsilon at which Delta of the same views was evaluated to be
 // at most delta; +Inf means no guarantee up to MaxEpsilon.
-func (a *Accountant) Epsilon(delta float64, views ...Mechanism) (float64, error) {
+func Epsilon(delta float64, views ...Mechanism) (float64, error) {
 	if err := validateDelta(delta); err != nil {
 		return 0, err
 	}
 	if err := validateAll(views); err != nil {
 		return 0, err
 	}
-	return a.compose(views).epsilon(delta), nil
+	return compose(views).epsilon(delta), nil
 }
 
 func validateAll(views []Mechanism) error {
@@ -53,8 +44,8 @@ func validateAll(views []Mechanism) error {
 }
 
 // compose returns the curve of views that come one after the other.
-func (a *Accountant) compose(views []Mechanism) Curve {
-	return a.worst([]turns{{1, [][]Mechanism{views}}})
+func compose(views []Mechanism) Curve {
+	return worst([]turns{{1, [][]Mechanism{views}}})
 }
 
 // turns describes how often one of several sets of views is looked at: each time, the choice of the set may depend on
@@ -67,15 +58,15 @@ type turns struct {
 // worst returns the curve of all turns, whatever each chooses: at every rung the largest mu and the largest slack of
 // its choices (docs/proofs/theorem-a.md, section 4). It pairs the views' windows rung by rung. Any pairing is valid;
 // equal slack is near the best.
-func (a *Accountant) worst(all []turns) Curve {
-	var profiles []*profile // of every view, in order
+func worst(all []turns) Curve {
+	var of []*profile // of every view, in order
 	for _, t := range all {
 		for _, v := range slices.Concat(t.of...) {
 			k, err := gridP(v.P)
 			if err != nil {
-				panic("accounting: compose got an unvalidated mechanism: " + err.Error())
+				panic("accounting: worst got an unvalidated mechanism: " + err.Error())
 			}
-			profiles = append(profiles, a.profile(affordable(binomial{n: int64(v.Trials), k: k})))
+			of = append(of, profiles.of(affordable(binomial{n: int64(v.Trials), k: k}), newProfile))
 		}
 	}
 	var c Curve
@@ -88,15 +79,15 @@ rungs:
 			for _, views := range t.of {
 				var oneSquare, oneSlack float64
 				for _, v := range views {
-					l, ok := profiles[next].rung(k)
+					l, ok := of[next].rung(k)
 					if !ok {
 						continue rungs
 					}
 					next++
-					fresh = fresh || l.Rung == k
+					fresh = fresh || l.rung == k
 					mu := v.mu(l)
 					oneSquare += float64(v.Rounds) * mu * mu
-					oneSlack += float64(v.Rounds) * float64(v.Dim) * l.Tau
+					oneSlack += float64(v.Rounds) * float64(v.Dim) * l.tau
 				}
 				mostSquare, mostSlack = max(mostSquare, oneSquare), max(mostSlack, oneSlack)
 			}

@@ -228,9 +228,8 @@ func minimisers(shape func(*rand.Rand) Mechanism) func(*rand.Rand) Mechanism {
 }
 
 func theoremA(t *testing.T) func(Mechanism, float64) float64 {
-	a := NewAccountant()
 	return func(m Mechanism, eps float64) float64 {
-		d, err := a.Delta(eps, m)
+		d, err := Delta(eps, m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -330,18 +329,17 @@ func TestAttackCatchesWrongAccountants(t *testing.T) {
 func TestComposition_DifferingRounds(t *testing.T) {
 	const seed = 99
 	rng := rand.New(rand.NewPCG(seed, 0))
-	a := NewAccountant()
 	worst := 0.0
 	for range 80 {
 		m1, m2 := shapes(1, 1, 6, 30)(rng), shapes(1, 1, 6, 30)(rng)
-		eps, err := a.Epsilon(math.Pow(10, -7+5*rng.Float64()), m1, m2)
+		eps, err := Epsilon(math.Pow(10, -7+5*rng.Float64()), m1, m2)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if math.IsInf(eps, 1) {
 			continue
 		}
-		claim, err := a.Delta(eps, m1, m2)
+		claim, err := Delta(eps, m1, m2)
 		if err != nil {
 			t.Fatal(err)
 		}

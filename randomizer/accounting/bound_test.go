@@ -10,22 +10,21 @@ import (
 
 // TestRounds is the example of docs/proofs/theorem-a.md, section 4.
 func TestRounds(t *testing.T) {
-	a := NewAccountant()
 	for _, c := range []struct {
 		rounds int
 		eps    float64
 	}{{1, 0.9972}, {2, 1.4508}, {5, 2.3935}, {10, 3.5159}, {50, 8.8668}, {100, 13.4845}} {
-		got, err := a.Epsilon(1e-6, Mechanism{Trials: 26000, P: 0.5, Levels: 19, Dim: 100, Rounds: c.rounds})
+		got, err := Epsilon(1e-6, Mechanism{Trials: 26000, P: 0.5, Levels: 19, Dim: 100, Rounds: c.rounds})
 		if err != nil || math.Abs(got-c.eps) > 6e-5 {
 			t.Errorf("T=%d: epsilon %.5f (%v), want %.4f", c.rounds, got, err, c.eps)
 		}
 	}
-	one, err := a.Delta(1, Mechanism{Trials: 26000, P: 0.5, Levels: 19, Dim: 100, Rounds: 3})
+	one, err := Delta(1, Mechanism{Trials: 26000, P: 0.5, Levels: 19, Dim: 100, Rounds: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := Mechanism{Trials: 26000, P: 0.5, Levels: 19, Dim: 100, Rounds: 1}
-	if split, err := a.Delta(1, m, m, m); err != nil || math.Abs(split/one-1) > 1e-9 {
+	if split, err := Delta(1, m, m, m); err != nil || math.Abs(split/one-1) > 1e-9 {
 		t.Errorf("three rounds at once %v, one by one %v (%v)", one, split, err)
 	}
 }
@@ -97,7 +96,6 @@ func TestReleaseAdversaries(t *testing.T) {
 // TestMoreNoiseIsNeverWorse: delta falls with N up to the steps of the windows,
 // and grows with g, d and T.
 func TestMoreNoiseIsNeverWorse(t *testing.T) {
-	a := NewAccountant()
 	rapid.Check(t, func(rt *rapid.T) {
 		m := Mechanism{
 			Trials: rapid.Uint64Range(50, 40000).Draw(rt, "trials"),
@@ -107,7 +105,7 @@ func TestMoreNoiseIsNeverWorse(t *testing.T) {
 		}
 		eps := rapid.Float64Range(0, 8).Draw(rt, "eps")
 		delta := func(m Mechanism) float64 {
-			d, err := a.Delta(eps, m)
+			d, err := Delta(eps, m)
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -151,22 +149,21 @@ func TestMoreNoiseIsNeverWorse(t *testing.T) {
 // TestEpsilonInvertsDelta: what Epsilon returns, Delta accepts.
 func TestEpsilonInvertsDelta(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 0))
-	a := NewAccountant()
 	for range 100 {
 		m := shapes(1+rng.IntN(300), 1+rng.IntN(4), 5, 300)(rng)
 		delta := math.Pow(10, -1-10*rng.Float64())
-		eps, err := a.Epsilon(delta, m)
+		eps, err := Epsilon(delta, m)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if math.IsInf(eps, 1) {
 			continue
 		}
-		if d, err := a.Delta(eps, m); err != nil || d > delta {
+		if d, err := Delta(eps, m); err != nil || d > delta {
 			t.Errorf("%+v: delta %v at epsilon %v, want at most %v (%v)", m, d, eps, delta, err)
 		}
 		if eps > 1e-9 {
-			if d, _ := a.Delta(eps*(1-1e-6), m); d <= delta {
+			if d, _ := Delta(eps*(1-1e-6), m); d <= delta {
 				t.Errorf("%+v: epsilon %v for delta %v is not the smallest", m, eps, delta)
 			}
 		}

@@ -6,25 +6,22 @@ import (
 )
 
 // Calibrate returns the cheapest release that meets a request.
-func Calibrate(q Request) (Plan, error) { return NewAccountant().Calibrate(q) }
-
-// Calibrate returns the cheapest release that meets a request.
-func (a *Accountant) Calibrate(q Request) (Plan, error) {
+func Calibrate(q Request) (Plan, error) {
 	if err := q.Validate(); err != nil {
 		return Plan{}, err
 	}
 	c := plans.of(q, func(q Request) calibrated {
-		plan, err := a.calibrate(q)
+		plan, err := calibrate(q)
 		return calibrated{plan, err}
 	})
 	return c.plan, c.err
 }
 
-func (a *Accountant) calibrate(q Request) (Plan, error) {
+func calibrate(q Request) (Plan, error) {
 	if q.Profile == Paper {
-		return a.paperPlan(q)
+		return paperPlan(q)
 	}
-	s := newSearch(a, q)
+	s := newSearch(q)
 	var best candidate
 	var err error
 	if q.MaxBits > 0 {
@@ -48,7 +45,7 @@ func (a *Accountant) calibrate(q Request) (Plan, error) {
 		}
 	}
 	r := s.release(best)
-	g, err := a.ReleaseWithin(r, Budget{Epsilon: q.Epsilon, Delta: q.Delta})
+	g, err := r.Within(Budget{Epsilon: q.Epsilon, Delta: q.Delta})
 	if err != nil {
 		return Plan{}, fmt.Errorf("calibrate: %w", err)
 	}
@@ -65,7 +62,7 @@ func (a *Accountant) calibrate(q Request) (Plan, error) {
 
 // smallestP returns the smallest p <= 1/2 on the grid 2^-24, up to a few steps,
 // at which m (its P ignored) was evaluated to be within the budget.
-func (a *Accountant) smallestP(m Mechanism, b Budget) (float64, error) {
+func smallestP(m Mechanism, b Budget) (float64, error) {
 	m.P = 0.5
 	if err := m.validate(); err != nil {
 		return 0, err
@@ -79,7 +76,7 @@ func (a *Accountant) smallestP(m Mechanism, b Budget) (float64, error) {
 	}
 	at := func(k int64) []Curve {
 		m.P = float64(k) / (1 << coinBits)
-		return []Curve{a.compose([]Mechanism{m})}
+		return []Curve{compose([]Mechanism{m})}
 	}
 	if !meets(at(fairCoin), eps, delta) {
 		return 0, fmt.Errorf("trials %d: p = 1/2 does not meet epsilon %v, delta %v", m.Trials, eps, delta)

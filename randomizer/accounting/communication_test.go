@@ -9,10 +9,9 @@ import (
 // a user in a round of m: the g bits of a coordinate that carry its value grow with the root of m, those of noise, b, do
 // not, and the bytes that a report takes grow with the logarithm of both.
 func TestCommunication(t *testing.T) {
-	a := NewAccountant()
 	var bytes int
 	for _, users := range []uint64{1e4, 1e5, 1e6} {
-		plan, err := a.Calibrate(Request{Users: users, Dim: 100, Epsilon: 1, Delta: 1e-6, Trust: Shuffle,
+		plan, err := Calibrate(Request{Users: users, Dim: 100, Epsilon: 1, Delta: 1e-6, Trust: Shuffle,
 			HonestFraction: One, Rounds: 1})
 		if err != nil {
 			t.Fatal(err)

@@ -62,12 +62,12 @@ func randomHalter(t *testing.T, rng *rand.Rand) halter {
 
 func (h halter) apart(s, t int) float64 { return min(h.step*deletions(s, t), float64(h.m.Levels)) }
 
-func (h halter) profile(t *testing.T, a *Accountant) func(eps float64) float64 {
+func (h halter) profile(t *testing.T) func(eps float64) float64 {
 	return func(eps float64) float64 {
 		d, _, _ := DeletionProfile(eps, h.at, h.below, func(s, u int) Curve {
 			m := h.m
 			m.Shift = h.apart(s, u)
-			c, err := a.Curve(m)
+			c, err := Compose(m)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,11 +109,11 @@ func stick(pair [2][]float64, factor float64) (sum float64) {
 // trials of the noise that is really there.
 func composedAttack(t *testing.T, settings int, truth func(uint64) uint64, claim func(eps float64, first,
 	second func(float64) float64) float64) (closest float64) {
-	rng, a := rand.New(rand.NewPCG(8, 9)), NewAccountant()
+	rng := rand.New(rand.NewPCG(8, 9))
 	for range settings {
 		one, two := randomHalter(t, rng), randomHalter(t, rng)
 		eps := 1.5 + 4*rng.Float64()
-		bound := claim(eps, one.profile(t, a), two.profile(t, a))
+		bound := claim(eps, one.profile(t), two.profile(t))
 		second := two.laws(truth(two.m.Trials))
 		known := map[float64]float64{} // the worst of the second, by its factor
 		worst := func(factor float64) float64 {

@@ -16,12 +16,12 @@ type point struct {
 	slack float64
 }
 
-// Curve returns the curve of the adaptive composition of the views, each in all of its rounds.
-func (a *Accountant) Curve(views ...Mechanism) (Curve, error) {
+// Compose returns the curve of the adaptive composition of the views, each in all of its rounds.
+func Compose(views ...Mechanism) (Curve, error) {
 	if err := validateAll(views); err != nil {
 		return nil, err
 	}
-	return a.compose(views), nil
+	return compose(views), nil
 }
 
 // GaussianCurve returns the curve of the Gaussian mechanism whose noise has standard deviation sensitivity/mu:

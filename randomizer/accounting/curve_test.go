@@ -12,11 +12,11 @@ import (
 // close: of what is above 1 - e^eps, which any pair has.
 func TestCurveAtEveryEpsilon(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 0))
-	a, shape := NewAccountant(), minimisers(blocks(shapes(1, 1, 3, 40)))
+	shape := minimisers(blocks(shapes(1, 1, 3, 40)))
 	closest := 0.0
 	for range 60 {
 		m := shape(rng)
-		c, err := a.Curve(m)
+		c, err := Compose(m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,9 +78,9 @@ func TestGaussianCurve(t *testing.T) {
 // TestCurveGrowsWithTheShift: further apart and more rounds never cost less; half of a unit's distance costs what
 // twice the units do.
 func TestCurveGrowsWithTheShift(t *testing.T) {
-	a, m := NewAccountant(), Mechanism{Trials: 1 << 20, P: 0.5, Levels: 1 << 10, Dim: 10, Rounds: 1}
+	m := Mechanism{Trials: 1 << 20, P: 0.5, Levels: 1 << 10, Dim: 10, Rounds: 1}
 	delta := func(m Mechanism, eps float64) float64 {
-		c, err := a.Curve(m)
+		c, err := Compose(m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestCurveGrowsWithTheShift(t *testing.T) {
 			last = got
 		}
 	}
-	if _, err := a.Curve(); err == nil {
+	if _, err := Compose(); err == nil {
 		t.Error("a curve of nothing")
 	}
 }

@@ -55,7 +55,6 @@ func TestDeletionNoise(t *testing.T) {
 // TestDeletionsOnTheLattice: two percent more noise than the Gaussian's is enough on a lattice, rounding of the vector
 // included, and two percent less is not.
 func TestDeletionsOnTheLattice(t *testing.T) {
-	a := NewAccountant()
 	at, below := lawOf(t, 0.5, 25).Survival()
 	for _, c := range []struct {
 		share float64
@@ -67,7 +66,7 @@ func TestDeletionsOnTheLattice(t *testing.T) {
 			const levels = 1 << 16
 			m := Mechanism{Trials: uint64(4 * sd * sd), P: 0.5, Levels: levels, Dim: 10, Rounds: 1,
 				Shift: randomizer.Shift(levels, step*deletions(s, t)/levels, 10)}
-			curve, err := a.Curve(m)
+			curve, err := Compose(m)
 			if err != nil {
 				panic(err)
 			}
@@ -155,7 +154,7 @@ func halting(p, q float64, law, other []float64, eps float64) float64 {
 func deletionAttack(t *testing.T, seed uint64, settings int, truth func(uint64) uint64,
 	claimed func(s, t int) float64) float64 {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	a, closest := NewAccountant(), 0.0
+	closest := 0.0
 	for range settings {
 		kappa := 1 + rng.IntN(4)
 		law := lawOf(t, (1+4*rng.Float64())/float64(kappa), kappa)
@@ -169,7 +168,7 @@ func deletionAttack(t *testing.T, seed uint64, settings int, truth func(uint64) 
 			}
 			v := m
 			v.Shift = min(step*claimed(s, t), 400)
-			c, err := a.Curve(v)
+			c, err := Compose(v)
 			if err != nil {
 				panic(err)
 			}

@@ -24,15 +24,14 @@ func TestGroupsOfRecords(t *testing.T) {
 		t.Errorf("5000 records at epsilon 3: %v of delta", s)
 	}
 	// a report's own noise at 1/10 of the budget hides ten records: ten times the shift of one
-	a := NewAccountant()
-	plan, err := a.Calibrate(Request{Users: 1, Units: 1000, Dim: 5, Epsilon: 0.1, Delta: 1e-6 / 40, Trust: Local,
+	plan, err := Calibrate(Request{Users: 1, Units: 1000, Dim: 5, Epsilon: 0.1, Delta: 1e-6 / 40, Trust: Local,
 		HonestFraction: One, Rounds: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := Mechanism{Trials: plan.Trials, P: plan.P, Levels: plan.Levels, Dim: 5, Rounds: 3,
 		Shift: 10 * float64(plan.Levels) / 1000}
-	curve, err := a.Curve(all)
+	curve, err := Compose(all)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func TestTheoremA_PerCoordinateInequality(t *testing.T) {
 		tab := newTable(b)
 		for range 25 {
 			l := levels[rng.IntN(len(levels))]
-			s := surrogate{tab, int(int64(l.Lo) - tab.first), int(int64(l.Hi) - tab.first)}
+			s := surrogate{tab, int(int64(l.lo) - tab.first), int(int64(l.hi) - tab.first)}
 			hiPos, loPos := 4*rng.Float64(), 4*rng.Float64()
 			switch rng.IntN(4) {
 			case 0:
@@ -122,10 +122,10 @@ func TestProfileLevels(t *testing.T) {
 			t.Errorf("%d levels, want at most %d", len(levels), rungs)
 		}
 		for i, l := range levels {
-			if l.Lo < 1 || l.Hi > m.Trials || l.Hi-l.Lo < 3 {
-				t.Errorf("%+v: window %d..%d", m, l.Lo, l.Hi)
+			if l.lo < 1 || l.hi > m.Trials || l.hi-l.lo < 3 {
+				t.Errorf("%+v: window %d..%d", m, l.lo, l.hi)
 			}
-			for _, v := range []float64{l.Tau, l.M1, l.Theta1, l.Mu1, l.Theta2, l.K} {
+			for _, v := range []float64{l.tau, l.M1, l.Theta1, l.Mu1, l.Theta2, l.K} {
 				if !(v > 0) || math.IsInf(v, 0) {
 					t.Errorf("%+v level %d: %+v", m, i, l)
 				}
@@ -134,7 +134,7 @@ func TestProfileLevels(t *testing.T) {
 				continue
 			}
 			prev := levels[i-1]
-			if l.Rung <= prev.Rung || l.Lo > prev.Lo || l.Hi < prev.Hi || l.Tau > prev.Tau ||
+			if l.rung <= prev.rung || l.lo > prev.lo || l.hi < prev.hi || l.tau > prev.tau ||
 				l.M1 < prev.M1 || l.Theta1 < prev.Theta1 || l.Mu1 < prev.Mu1 || l.Theta2 < prev.Theta2 || l.K < prev.K {
 				t.Errorf("%+v: level %+v after %+v is not nested", m, l, prev)
 			}

@@ -18,7 +18,6 @@ const localSamples = "testdata/local-samples.json"
 // rounding included, from a single report about ten million units to twenty-five about a thousand, in one round or
 // many.
 func TestLocalPlans(t *testing.T) {
-	a := NewAccountant()
 	for _, c := range []struct {
 		users           uint64
 		dim, rounds     int
@@ -38,7 +37,7 @@ func TestLocalPlans(t *testing.T) {
 	} {
 		q := Request{Users: c.users, Dim: c.dim, Rounds: c.rounds, Units: c.units, Epsilon: c.epsilon, Delta: c.delta,
 			Trust: c.trust, HonestFraction: One}
-		p, err := a.Calibrate(q)
+		p, err := Calibrate(q)
 		if err != nil {
 			t.Errorf("%+v: %v", q, err)
 			continue
@@ -102,7 +101,6 @@ func TestLocalReliesOnItsOwnTrials(t *testing.T) {
 // What OwnTrials returns is even, in proportion, and meets the budget; two trials less of the release that has most do
 // not.
 func TestOwnTrials(t *testing.T) {
-	a := NewAccountant()
 	b := Budget{Epsilon: 1, Delta: 1e-6}
 	moments := Release{Trust: Local, Users: 20, Dim: 30, Levels: 400, Trials: 3000, P: 0.5, HonestFraction: One, Rounds: 1,
 		Units: 100}
@@ -111,7 +109,7 @@ func TestOwnTrials(t *testing.T) {
 	var last uint64
 	for _, units := range []uint64{400, 100, 67} {
 		stint := []Release{moments, rounds}
-		trials, err := a.OwnTrials(stint, units, b)
+		trials, err := OwnTrials(stint, units, b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +119,7 @@ func TestOwnTrials(t *testing.T) {
 			}
 			stint[1].Trials -= less
 			stint[0].Trials = 2 * ((stint[1].Trials/2 + 9) / 10)
-			f, err := a.repeatedDelta(1, [][]Release{stint}, b.Epsilon)
+			f, err := repeatedDelta(1, [][]Release{stint}, b.Epsilon)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,12 +131,12 @@ func TestOwnTrials(t *testing.T) {
 		}
 		last = trials[1]
 	}
-	if _, err := a.OwnTrials([]Release{moments}, 1, Budget{Epsilon: 1e-4, Delta: 1e-6}); err == nil {
+	if _, err := OwnTrials([]Release{moments}, 1, Budget{Epsilon: 1e-4, Delta: 1e-6}); err == nil {
 		t.Errorf("more than %d trials were found", randomizer.MaxTrials)
 	}
 	shuffled := moments
 	shuffled.Trust = Shuffle
-	if _, err := a.OwnTrials([]Release{shuffled}, 100, b); err == nil {
+	if _, err := OwnTrials([]Release{shuffled}, 100, b); err == nil {
 		t.Error("a report has trials of its own under shuffle")
 	}
 }
@@ -146,31 +144,30 @@ func TestOwnTrials(t *testing.T) {
 // TestStintIsAllItsReleases: who answers several phases pays for all of their rounds, and pays what two participations
 // in equal ones cost.
 func TestStintIsAllItsReleases(t *testing.T) {
-	a := NewAccountant()
 	for _, trust := range []Trust{Shuffle, Pan, ShufflePan} {
 		of := phases(trust)
 		for _, eps := range []float64{0.5, 2} {
-			stint, err := a.repeatedDelta(1, [][]Release{of[:2], of[2:]}, eps)
+			stint, err := repeatedDelta(1, [][]Release{of[:2], of[2:]}, eps)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for look := -1; look < 2 && (look < 0 || trust.HasFloors()); look++ {
-				if d, err := a.Delta(eps, allViews(of[:2], look)...); err != nil || d > stint.Delta*(1+1e-9) {
+				if d, err := Delta(eps, allViews(of[:2], look)...); err != nil || d > stint.Delta*(1+1e-9) {
 					t.Errorf("%v: both phases with a look into %d have delta %v, charged %v (%v)", trust, look, d, stint.Delta, err)
 				}
 			}
 		}
 		one := of[0]
-		both, err := a.RepeatedEpsilon(1, [][]Release{{one, one}}, 1e-6)
+		both, err := RepeatedEpsilon(1, [][]Release{{one, one}}, 1e-6)
 		if err != nil {
 			t.Fatal(err)
 		}
-		twice, err := a.RepeatedEpsilon(2, [][]Release{{one}}, 1e-6)
+		twice, err := RepeatedEpsilon(2, [][]Release{{one}}, 1e-6)
 		if err != nil || math.Abs(both.Epsilon-twice.Epsilon) > 1e-9*twice.Epsilon {
 			t.Errorf("%v: a phase twice costs %v, two participations %v (%v)", trust, both, twice, err)
 		}
 	}
-	if _, err := a.RepeatedEpsilon(1, [][]Release{{}}, 1e-6); err == nil {
+	if _, err := RepeatedEpsilon(1, [][]Release{{}}, 1e-6); err == nil {
 		t.Error("a participation in nothing costs something")
 	}
 }
@@ -202,7 +199,7 @@ func attacked(t *testing.T) (rows []sample) {
 		}
 		s := sample{ID: fmt.Sprintf("local-%02d", i), Kind: "local", Delta: math.Pow(10, -8+5*rng.Float64()),
 			Levels: m.Levels, Dim: dim, UserTrials: m.Trials, Units: m.Units}
-		v, err := s.Evaluate(NewAccountant())
+		v, err := s.Evaluate()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,9 +245,9 @@ func TestLocalSamples(t *testing.T) {
 	if err != nil || len(rows) < 30 {
 		t.Fatalf("%d rows: %v", len(rows), err)
 	}
-	a, closest := NewAccountant(), 0.0
+	closest := 0.0
 	for _, s := range rows {
-		v, err := s.Evaluate(a)
+		v, err := s.Evaluate()
 		if err != nil || s.Kind != "local" || !(s.Lower <= v && v <= s.AcceptMax) || math.Abs(v/s.Upper-1) > 1e-6 {
 			t.Errorf("%s: %v, want %v to %v, and %v before (%v)", s.ID, v, s.Lower, s.AcceptMax, s.Upper, err)
 		}

@@ -80,11 +80,11 @@ func validateCounts(levels, dim, rounds int) error {
 
 // Delta returns an upper bound on delta at eps, at most 1 (Theorem A).
 func (m Mechanism) Delta(eps float64) (float64, error) {
-	return NewAccountant().Delta(eps, m)
+	return Delta(eps, m)
 }
 
 // Epsilon returns an epsilon at which Delta was evaluated to be at most delta;
 // +Inf means no guarantee up to MaxEpsilon.
 func (m Mechanism) Epsilon(delta float64) (float64, error) {
-	return NewAccountant().Epsilon(delta, m)
+	return Epsilon(delta, m)
 }

@@ -13,7 +13,7 @@ import (
 // of trust Local, where a report is hidden by its own trials alone.
 //
 // It refuses a budget outside of what Request takes, and one that randomizer.MaxTrials do not meet.
-func (a *Accountant) OwnTrials(of []Release, units uint64, b Budget) ([]uint64, error) {
+func OwnTrials(of []Release, units uint64, b Budget) ([]uint64, error) {
 	if !(b.Epsilon > 0 && b.Epsilon <= MaxEpsilon) || !(b.Delta >= minTargetDelta && b.Delta < 1) {
 		return nil, fmt.Errorf("own trials: epsilon %v, delta %v: want a number in (0, %d], and one from %v to below 1",
 			b.Epsilon, b.Delta, MaxEpsilon, minTargetDelta)
@@ -43,7 +43,7 @@ func (a *Accountant) OwnTrials(of []Release, units uint64, b Budget) ([]uint64, 
 			learner, _ := own[i].views()
 			views = append(views, learner...)
 		}
-		return []Curve{a.compose(views)}
+		return []Curve{compose(views)}
 	}
 	const limit = randomizer.MaxTrials / 2
 	lo, hi := uint64(0), uint64(0) // not enough, enough (0: unknown)

@@ -41,7 +41,7 @@ func closedForm(users, honest uint64, dim int, eps, delta float64) (paperConstan
 
 // paperPlan plans with the paper's constants. Several rounds split the target as
 // in its Theorem 4.9: (eps/(2 sqrt(2 T ln(1/delta))), delta/(T+1)) each.
-func (a *Accountant) paperPlan(q Request) (Plan, error) {
+func paperPlan(q Request) (Plan, error) {
 	if q.Trust != Shuffle {
 		return Plan{}, fmt.Errorf("trust %v: profile paper has constants for trust shuffle only; use profile numeric",
 			q.Trust)
@@ -64,7 +64,7 @@ func (a *Accountant) paperPlan(q Request) (Plan, error) {
 		Trust: Shuffle, Users: q.Users, Dim: q.Dim, Levels: c.g, Trials: c.b, P: c.p,
 		HonestFraction: q.HonestFraction, Rounds: q.rounds(),
 	}
-	g, err := a.ReleaseEpsilon(r, q.Delta)
+	g, err := r.Epsilon(q.Delta)
 	if err != nil {
 		return Plan{}, fmt.Errorf("profile paper: %w", err)
 	}

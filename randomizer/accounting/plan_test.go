@@ -108,16 +108,16 @@ func TestPlanHonestFraction(t *testing.T) {
 
 // TestPlanFairCoin: p = 1/2 where it is nearly free, else the free choice.
 func TestPlanFairCoin(t *testing.T) {
-	fair, a := 0, NewAccountant()
+	fair := 0
 	for _, n := range []uint64{100, 1000, 10000} {
 		for _, eps := range []float64{0.5, 2} {
 			q := request(n, 10, eps)
-			free, err := a.Calibrate(q)
+			free, err := Calibrate(q)
 			if err != nil {
 				t.Fatal(err)
 			}
 			q.Coin = CoinFair
-			p, err := a.Calibrate(q)
+			p, err := Calibrate(q)
 			if err != nil {
 				t.Fatal(err)
 			}

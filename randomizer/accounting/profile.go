@@ -18,7 +18,7 @@ type profile struct {
 // rung returns the level for ladder index k: the last one built at or before k,
 // since a rung whose window equals its predecessor's is stored once.
 func (p *profile) rung(k int) (level, bool) {
-	i := sort.Search(len(p.levels), func(i int) bool { return p.levels[i].Rung > k })
+	i := sort.Search(len(p.levels), func(i int) bool { return p.levels[i].rung > k })
 	if i == 0 {
 		return level{}, false
 	}
@@ -81,10 +81,10 @@ func newProfile(b binomial) *profile {
 			walk(&left, l, math.Min)
 		}
 		p.levels = append(p.levels, level{
-			Rung:    w.rung,
-			Lo:      uint64(t.first + int64(w.lo)),
-			Hi:      uint64(t.first + int64(w.hi)),
-			Tau:     (t.below[w.lo] + t.above[w.hi]) * (1 + 1e-9),
+			rung:    w.rung,
+			lo:      uint64(t.first + int64(w.lo)),
+			hi:      uint64(t.first + int64(w.hi)),
+			tau:     (t.below[w.lo] + t.above[w.hi]) * (1 + 1e-9),
 			scalars: join(left, right),
 		})
 	}
@@ -133,12 +133,12 @@ func ballSupremum(x, y, g, rootD float64) float64 {
 // level is one rung of a profile: a window lo < hi of the table, the mass outside
 // it, and the scalars inside it.
 type level struct {
-	// Rung is the index k of the ladder tau_k = 10^(-2-k/4).
-	Rung int
-	// Lo and Hi delimit the window; its cells are Lo+1 .. Hi.
-	Lo, Hi uint64
-	// Tau bounds Pr[B < Lo] + Pr[B >= Hi] from above.
-	Tau float64
+	// rung is the index k of the ladder tau_k = 10^(-2-k/4).
+	rung int
+	// lo and hi delimit the window; its cells are lo+1 .. hi.
+	lo, hi uint64
+	// tau bounds Pr[B < lo] + Pr[B >= hi] from above.
+	tau float64
 	scalars
 }
 

@@ -96,15 +96,15 @@ func SampledGaussian(q, mu float64) Renyi {
 // Bin(trials, 1/2) in each of dim coordinates, are dominated by a Gaussian pair with parameter mu, and the slack of
 // that: the total variation, at most slack, up to which either law is the one that is dominated
 // (docs/proofs/theorem-a.md, the shift theorem). It refuses what has no positive shift.
-func (a *Accountant) GaussianShift(trials uint64, dim int, mu, slack float64) (shift, used float64, err error) {
+func GaussianShift(trials uint64, dim int, mu, slack float64) (shift, used float64, err error) {
 	if _, err := checkNoise(trials, 0.5); err != nil {
 		return 0, 0, err
 	}
 	if dim < 1 || dim >= maxCount || !(mu > 0) || math.IsInf(mu, 1) || !(slack > 0) {
 		return 0, 0, fmt.Errorf("shift: dimension %d, mu %v, slack %v: want all above 0", dim, mu, slack)
 	}
-	for _, l := range a.profile(affordable(binomial{n: int64(trials), k: fairCoin})).levels {
-		tau := float64(dim) * l.Tau * (1 + 1e-12)
+	for _, l := range profiles.of(affordable(binomial{n: int64(trials), k: fairCoin}), newProfile).levels {
+		tau := float64(dim) * l.tau * (1 + 1e-12)
 		if tau > slack {
 			continue
 		}

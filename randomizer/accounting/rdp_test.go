@@ -150,10 +150,9 @@ func TestRenyiConversionCoversGaussian(t *testing.T) {
 
 // The shift's parameter is at most mu, and nearly so; noise of 128 levels costs half a percent over a Gaussian's.
 func TestGaussianShift(t *testing.T) {
-	a := NewAccountant()
 	for _, mu := range []float64{0.02, 0.3, 1.5} {
 		for _, dim := range []int{1, 10, 1000} {
-			shift, used, err := a.GaussianShift(1<<16, dim, mu, 1e-16)
+			shift, used, err := GaussianShift(1<<16, dim, mu, 1e-16)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -162,7 +161,7 @@ func TestGaussianShift(t *testing.T) {
 			}
 		}
 	}
-	if _, _, err := a.GaussianShift(4, 1, 1, 1e-16); err == nil {
+	if _, _, err := GaussianShift(4, 1, 1, 1e-16); err == nil {
 		t.Error("four trials have no window of that slack")
 	}
 }
@@ -204,7 +203,7 @@ func TestSlackIsOfAllCoordinates(t *testing.T) {
 		mass *= float64(64-k) / float64(k+1)
 	}
 	const d, most = 8, 0.01
-	shift, slack, err := NewAccountant().GaussianShift(64, d, 0.5, most)
+	shift, slack, err := GaussianShift(64, d, 0.5, most)
 	if err != nil || !(shift > 0) || !(slack <= most) {
 		t.Fatalf("shift %v, slack %v, %v", shift, slack, err)
 	}

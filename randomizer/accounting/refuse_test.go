@@ -55,7 +55,7 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("GaussianMu at delta %v is not refused", v)
 		}
 	}
-	if _, err := NewAccountant().Delta(1); err == nil {
+	if _, err := Delta(1); err == nil {
 		t.Error("Delta of no mechanism is not refused")
 	}
 }

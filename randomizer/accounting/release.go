@@ -208,27 +208,17 @@ func roundingStd(users uint64, levels int) float64 {
 
 // Epsilon returns what the release costs at delta.
 func (r Release) Epsilon(delta float64) (Guarantee, error) {
-	return NewAccountant().ReleaseEpsilon(r, delta)
+	return RepeatedEpsilon(1, [][]Release{{r}}, delta)
 }
 
 // Delta returns the failure probability of the release at eps.
 func (r Release) Delta(eps float64) (Failure, error) {
-	return NewAccountant().ReleaseDelta(r, eps)
+	return repeatedDelta(1, [][]Release{{r}}, eps)
 }
 
-// ReleaseEpsilon is Release.Epsilon with this accountant's cache.
-func (a *Accountant) ReleaseEpsilon(r Release, delta float64) (Guarantee, error) {
-	return a.RepeatedEpsilon(1, [][]Release{{r}}, delta)
-}
-
-// ReleaseWithin is RepeatedWithin of one participation.
-func (a *Accountant) ReleaseWithin(r Release, b Budget) (Guarantee, error) {
-	return a.RepeatedWithin(1, [][]Release{{r}}, b)
-}
-
-// ReleaseDelta is Release.Delta with this accountant's cache.
-func (a *Accountant) ReleaseDelta(r Release, eps float64) (Failure, error) {
-	return a.repeatedDelta(1, [][]Release{{r}}, eps)
+// Within is RepeatedWithin of one participation.
+func (r Release) Within(b Budget) (Guarantee, error) {
+	return RepeatedWithin(1, [][]Release{{r}}, b)
 }
 
 // views lists what each adversary sees of one target over its T rounds; second is nil where there is the learner alone.

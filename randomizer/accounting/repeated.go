@@ -6,11 +6,11 @@ import "fmt"
 // of one of the lists, which the same users answer one after the other, and in all Rounds of each. Which, and whether
 // there is another, may depend on everything that was seen before. An intruder looks into one round of all
 // (docs/proofs/theorem-a.md, section 4), an operator sees every participation as an operator.
-func (a *Accountant) RepeatedEpsilon(times int, of [][]Release, delta float64) (Guarantee, error) {
+func RepeatedEpsilon(times int, of [][]Release, delta float64) (Guarantee, error) {
 	if err := validateDelta(delta); err != nil {
 		return Guarantee{}, err
 	}
-	c, err := a.repeated(times, of)
+	c, err := repeated(times, of)
 	if err != nil {
 		return Guarantee{}, err
 	}
@@ -27,12 +27,12 @@ func (a *Accountant) RepeatedEpsilon(times int, of [][]Release, delta float64) (
 
 // RepeatedWithin is RepeatedEpsilon at the budget's delta. The search for epsilon may stop a digit above an epsilon
 // that delta, evaluated there, shows to hold: where that is the budget's, the budget is the cost.
-func (a *Accountant) RepeatedWithin(times int, of [][]Release, b Budget) (Guarantee, error) {
-	g, err := a.RepeatedEpsilon(times, of, b.Delta)
+func RepeatedWithin(times int, of [][]Release, b Budget) (Guarantee, error) {
+	g, err := RepeatedEpsilon(times, of, b.Delta)
 	if err != nil || g.Epsilon <= b.Epsilon {
 		return g, err
 	}
-	f, err := a.repeatedDelta(times, of, b.Epsilon)
+	f, err := repeatedDelta(times, of, b.Epsilon)
 	if err == nil && f.Delta <= b.Delta {
 		g.Epsilon = b.Epsilon
 	}
@@ -40,11 +40,11 @@ func (a *Accountant) RepeatedWithin(times int, of [][]Release, b Budget) (Guaran
 }
 
 // repeatedDelta returns the failure probability at eps of what RepeatedEpsilon composes.
-func (a *Accountant) repeatedDelta(times int, of [][]Release, eps float64) (Failure, error) {
+func repeatedDelta(times int, of [][]Release, eps float64) (Failure, error) {
 	if err := validateEpsilon(eps); err != nil {
 		return Failure{}, err
 	}
-	c, err := a.repeated(times, of)
+	c, err := repeated(times, of)
 	if err != nil {
 		return Failure{}, err
 	}
@@ -64,7 +64,7 @@ type adversaries struct{ learner, intruder, operator Curve }
 
 // repeated returns the curves of the learner, of an intruder who also looks into one round if the trust covers one, and
 // of an operator who sees all that one of two does.
-func (a *Accountant) repeated(times int, of [][]Release) (adversaries, error) {
+func repeated(times int, of [][]Release) (adversaries, error) {
 	if times < 1 || times >= maxCount || len(of) == 0 {
 		return adversaries{}, fmt.Errorf("%d participations in one of %d lists of releases: want 1 to %d, in at least one",
 			times, len(of), maxCount-1)
@@ -92,12 +92,12 @@ func (a *Accountant) repeated(times int, of [][]Release) (adversaries, error) {
 		one, any := operated(releases)
 		held, operators = append(held, one), operators || any
 	}
-	c := adversaries{learner: a.worst([]turns{{times, seen}})}
+	c := adversaries{learner: worst([]turns{{times, seen}})}
 	if looked != nil {
-		c.intruder = known(a.worst([]turns{{times - 1, seen}, {1, looked}}))
+		c.intruder = known(worst([]turns{{times - 1, seen}, {1, looked}}))
 	}
 	if operators {
-		c.operator = known(a.worst([]turns{{times, held}}))
+		c.operator = known(worst([]turns{{times, held}}))
 	}
 	return c, nil
 }

@@ -37,18 +37,17 @@ func allViews(path []Release, look int) (views []Mechanism) {
 
 // Of equal releases, repeated participations are rounds; the largest one is never above, and one more is never cheaper.
 func TestRepeatedIsRounds(t *testing.T) {
-	a := NewAccountant()
 	for _, trust := range []Trust{Shuffle, Pan, ShufflePan} {
 		one := phases(trust)[0]
 		last := Guarantee{}
 		for times := 1; times <= 9; times++ {
-			got, err := a.RepeatedEpsilon(times, [][]Release{{one}}, 1e-6)
+			got, err := RepeatedEpsilon(times, [][]Release{{one}}, 1e-6)
 			if err != nil {
 				t.Fatal(err)
 			}
 			rounds := one
 			rounds.Rounds = times
-			want, err := a.ReleaseEpsilon(rounds, 1e-6)
+			want, err := rounds.Epsilon(1e-6)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,13 +66,12 @@ func TestRepeatedIsRounds(t *testing.T) {
 // Whatever phases somebody joins one after the other, and whichever of their rounds an intruder looks into, the
 // composition of just these views is within what is charged, at every epsilon.
 func TestRepeatedCoversEveryPath(t *testing.T) {
-	a := NewAccountant()
 	for _, trust := range []Trust{Shuffle, Pan, ShufflePan} {
 		of := phases(trust)
 		for _, eps := range []float64{0, 0.5, 1, 2, 4} {
 			bound := make([]float64, 4)
 			for times := 1; times <= 3; times++ {
-				f, err := a.repeatedDelta(times, [][]Release{{of[0]}, {of[1]}, {of[2]}}, eps)
+				f, err := repeatedDelta(times, [][]Release{{of[0]}, {of[1]}, {of[2]}}, eps)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -83,7 +81,7 @@ func TestRepeatedCoversEveryPath(t *testing.T) {
 			walk = func(path []Release) {
 				if n := len(path); n > 0 {
 					for look := -1; look < n && (look < 0 || trust.HasFloors()); look++ {
-						got, err := a.Delta(eps, allViews(path, look)...)
+						got, err := Delta(eps, allViews(path, look)...)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -109,8 +107,7 @@ func TestRepeatedCoversEveryPath(t *testing.T) {
 // rounds.
 func TestRepeatedIsNotOnce(t *testing.T) {
 	one := Release{Trust: Shuffle, Users: 20, Dim: 1, Levels: 3, Trials: 20, P: 0.5, HonestFraction: One, Rounds: 1}
-	a := NewAccountant()
-	once, err := a.ReleaseEpsilon(one, 1e-3)
+	once, err := one.Epsilon(1e-3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +115,7 @@ func TestRepeatedIsNotOnce(t *testing.T) {
 	if !(truth > 2e-3) {
 		t.Errorf("two participations have delta %v at the epsilon of one: want far more than its 1e-3", truth)
 	}
-	twice, err := a.repeatedDelta(2, [][]Release{{one}}, once.Epsilon)
+	twice, err := repeatedDelta(2, [][]Release{{one}}, once.Epsilon)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,33 +66,33 @@ func ParseSamples(data []byte) ([]sample, error) {
 	return doc.Rows, nil
 }
 
-// Evaluate returns this accountant's value of the row: an upper bound on its
+// Evaluate returns the accountant's value of the row: an upper bound on its
 // quantity, or +Inf.
-func (s sample) Evaluate(a *Accountant) (float64, error) {
-	v, err := s.evaluate(a)
+func (s sample) Evaluate() (float64, error) {
+	v, err := s.evaluate()
 	if err != nil {
 		return 0, fmt.Errorf("sample %q: %w", clip(s.ID), err)
 	}
 	return v, nil
 }
 
-func (s sample) evaluate(a *Accountant) (float64, error) {
+func (s sample) evaluate() (float64, error) {
 	switch s.Kind {
 	case "delta":
-		return a.Delta(s.Epsilon, s.mechanism(s.Trials))
+		return Delta(s.Epsilon, s.mechanism(s.Trials))
 	case "eps":
-		return a.Epsilon(s.Delta, s.mechanism(s.Trials))
+		return Epsilon(s.Delta, s.mechanism(s.Trials))
 	case "calibrate":
-		p, err := a.smallestP(s.mechanism(s.Trials), Budget{Epsilon: s.Epsilon, Delta: s.Delta})
+		p, err := smallestP(s.mechanism(s.Trials), Budget{Epsilon: s.Epsilon, Delta: s.Delta})
 		return float64(s.Trials) * p * (1 - p), err
 	case "midbatch":
-		return s.midbatch(a)
+		return s.midbatch()
 	case "topup":
 		users, err := sumUsers(s.Honest, s.DummyUsers)
 		if err != nil {
 			return 0, err
 		}
-		return s.epsilonOf(a, users)
+		return s.epsilonOf(users)
 	case "gauss":
 		mu, err := GaussianMu(Budget{Epsilon: s.Epsilon, Delta: s.Delta})
 		if err != nil {
@@ -100,32 +100,32 @@ func (s sample) evaluate(a *Accountant) (float64, error) {
 		}
 		return 1 / mu * (1 + 1e-15), nil
 	case "local":
-		g, err := a.ReleaseEpsilon(Release{
+		g, err := Release{
 			Trust: Local, Users: 1, Dim: s.Dim, Levels: s.Levels, Trials: s.UserTrials, P: 0.5, HonestFraction: One,
 			Rounds: max(s.Rounds, 1), Units: s.Units,
-		}, s.Delta)
+		}.Epsilon(s.Delta)
 		return g.Epsilon, err
 	case "plan":
-		p, err := s.plan(a)
+		p, err := s.plan()
 		return p.TotalStd(), err
 	}
 	return 0, fmt.Errorf("kind %q: want delta, eps, calibrate, midbatch, topup, gauss, plan or local", clip(s.Kind))
 }
 
 // plan returns the plan for a row of kind plan, with a free coin.
-func (s sample) plan(a *Accountant) (Plan, error) {
+func (s sample) plan() (Plan, error) {
 	gamma := One
 	if s.HonestFraction != nil {
 		gamma = *s.HonestFraction
 	}
-	return a.Calibrate(Request{
+	return Calibrate(Request{
 		Users: s.Users, Dim: s.Dim, Epsilon: s.Epsilon, Delta: s.Delta, HonestFraction: gamma,
 		Rounds: s.Rounds, MSESlack: s.MSESlack, Coin: coinAny,
 	})
 }
 
 // midbatch returns the worse of a target before and one after the look (docs/proofs/theorem-a.md, section 5).
-func (s sample) midbatch(a *Accountant) (float64, error) {
+func (s sample) midbatch() (float64, error) {
 	if s.HonestUntil == 0 && s.HonestAfter == 0 {
 		return 0, fmt.Errorf("honest users 0 before and after the intrusion: want at least one")
 	}
@@ -138,7 +138,7 @@ func (s sample) midbatch(a *Accountant) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		eps, err := s.epsilonOf(a, users)
+		eps, err := s.epsilonOf(users)
 		if err != nil {
 			return 0, err
 		}
@@ -147,11 +147,11 @@ func (s sample) midbatch(a *Accountant) (float64, error) {
 	return worst, nil
 }
 
-func (s sample) epsilonOf(a *Accountant, users uint64) (float64, error) {
+func (s sample) epsilonOf(users uint64) (float64, error) {
 	if users >= MaxTrials || s.UserTrials >= MaxTrials {
 		return 0, fmt.Errorf("users %d x b %d: want below %d trials", users, s.UserTrials, MaxTrials)
 	}
-	return a.Epsilon(s.Delta, s.mechanism(users*s.UserTrials))
+	return Epsilon(s.Delta, s.mechanism(users*s.UserTrials))
 }
 
 func sumUsers(x, y uint64) (uint64, error) {

@@ -27,11 +27,10 @@ func readSamples(t testing.TB) []sample {
 // TestSamples holds every row to its bracket: no answer below what a concrete
 // pair of neighbours really loses, none above 1.10 times the proved bound.
 func TestSamples(t *testing.T) {
-	a := NewAccountant()
 	kinds := map[string]int{}
 	for _, s := range readSamples(t) {
 		kinds[s.Kind]++
-		v, err := s.Evaluate(a)
+		v, err := s.Evaluate()
 		if err != nil {
 			t.Errorf("%s: %v", s.ID, err)
 			continue
@@ -48,7 +47,7 @@ func TestSamples(t *testing.T) {
 		if s.Kind != "plan" {
 			continue
 		}
-		p, err := s.plan(a)
+		p, err := s.plan()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +72,7 @@ func checkRow(row []byte) (id string, value float64, err error) {
 	if err != nil || len(samples) != 1 {
 		return "", 0, fmt.Errorf("%d samples: %w", len(samples), err)
 	}
-	value, err = samples[0].Evaluate(NewAccountant())
+	value, err = samples[0].Evaluate()
 	return samples[0].ID, value, err
 }
 

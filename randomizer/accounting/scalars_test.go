@@ -40,7 +40,7 @@ func TestTheoremA_ReferenceScalars(t *testing.T) {
 		p := profileOf(t, want.n, want.p)
 		found := false
 		for _, l := range p.levels {
-			if l.Lo != want.lo || l.Hi != want.hi {
+			if l.lo != want.lo || l.hi != want.hi {
 				continue
 			}
 			found = true
@@ -48,12 +48,12 @@ func TestTheoremA_ReferenceScalars(t *testing.T) {
 				name      string
 				got, want float64
 			}{
-				{"tau", l.Tau, want.tau}, {"M1", l.M1, want.M1}, {"Theta1", l.Theta1, want.Theta1},
+				{"tau", l.tau, want.tau}, {"M1", l.M1, want.M1}, {"Theta1", l.Theta1, want.Theta1},
 				{"mu1", l.Mu1, want.Mu1}, {"Theta2", l.Theta2, want.Theta2}, {"K", l.K, want.K},
 			} {
 				// Printed to nine digits; K also carries the margin's 2e-12 absolute.
 				if math.Abs(f.got-f.want) > 2e-7*f.want+1e-12 {
-					t.Errorf("N=%d p=%v window %d..%d: %s = %.10g, want %.10g", want.n, want.p, l.Lo, l.Hi, f.name, f.got, f.want)
+					t.Errorf("N=%d p=%v window %d..%d: %s = %.10g, want %.10g", want.n, want.p, l.lo, l.hi, f.name, f.got, f.want)
 				}
 			}
 		}

@@ -15,7 +15,6 @@ var errNoPlan = errors.New(
 // for: the trials b of a report, or under Pan and Split the trials N_f of one floor,
 // or two of a report under Local, where they are even.
 type search struct {
-	a *Accountant
 	q Request
 	// perUnit counts trials per unit: seen by the learner, by the intruder or an
 	// operator (0 if the trust knows neither) and in the released totals.
@@ -39,8 +38,8 @@ type candidate struct {
 	variance float64
 }
 
-func newSearch(a *Accountant, q Request) *search {
-	s := &search{a: a, q: q, seen: make(map[int]candidate)}
+func newSearch(q Request) *search {
+	s := &search{q: q, seen: make(map[int]candidate)}
 	n, one := float64(q.Users), q.noise(1)
 	s.learner, s.released = float64(one.Released(q.HonestFraction.Floor(q.Users))), float64(one.Released(q.Users))
 	if q.Trust == Local {
@@ -92,14 +91,14 @@ func (s *search) release(c candidate) Release {
 func (s *search) curves(c candidate) []Curve {
 	learner, second := s.release(c).views()
 	if second == nil {
-		return []Curve{s.a.compose(learner)}
+		return []Curve{compose(learner)}
 	}
 	if s.q.rounds() == 1 || s.q.Trust.HasOperators() {
 		// The learner's view is the other's with more trials, so its curve is
 		// checked once, at the end, by the final evaluation of the release.
-		return []Curve{s.a.compose(second)}
+		return []Curve{compose(second)}
 	}
-	return []Curve{s.a.compose(second), s.a.compose(learner)}
+	return []Curve{compose(second), compose(learner)}
 }
 
 func (s *search) meets(c candidate) bool {

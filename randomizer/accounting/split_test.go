@@ -133,7 +133,7 @@ func convolve(a, b []float64) []float64 {
 func exactSplit(t *testing.T, r Release, times int, claims ...func(eps float64) float64) []float64 {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(uint64(r.Dim), uint64(times*r.Rounds)))
-	g, err := NewAccountant().RepeatedEpsilon(times, [][]Release{{r}}, 1e-4)
+	g, err := RepeatedEpsilon(times, [][]Release{{r}}, 1e-4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,6 @@ func exactSplit(t *testing.T, r Release, times int, claims ...func(eps float64) 
 // TestSplitNeverBelowExactAttack: what one corrupt operator sees of a user in all rounds and participations never
 // loses more than what is printed, and nearly as much. What pan would print for it is too little from two rounds on.
 func TestSplitNeverBelowExactAttack(t *testing.T) {
-	a := NewAccountant()
 	for _, c := range []struct {
 		dim, levels   int
 		floor         uint64
@@ -182,7 +181,7 @@ func TestSplitNeverBelowExactAttack(t *testing.T) {
 		r := shared(c.dim, c.levels, c.floor, c.rounds)
 		delta := func(of Release) func(eps float64) float64 {
 			return func(eps float64) float64 {
-				f, err := a.repeatedDelta(c.times, [][]Release{{of}}, eps)
+				f, err := repeatedDelta(c.times, [][]Release{{of}}, eps)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -204,7 +203,6 @@ func TestSplitNeverBelowExactAttack(t *testing.T) {
 // TestSplitIsNotPan: a task whose cost pan would print as 1, or as 4, costs so much under split, where an operator sees
 // every round behind one floor.
 func TestSplitIsNotPan(t *testing.T) {
-	a := NewAccountant()
 	for _, c := range []struct {
 		printed float64
 		want    map[int]float64 // by rounds
@@ -213,14 +211,14 @@ func TestSplitIsNotPan(t *testing.T) {
 		{4, map[int]float64{1: 4, 2: 4.71, 5: 5.35, 10: 5.62, 50: 5.87}},
 	} {
 		for rounds, want := range c.want {
-			plan, err := a.Calibrate(Request{Users: 10000, Dim: 100, Epsilon: c.printed, Delta: 1e-6, Trust: Pan,
+			plan, err := Calibrate(Request{Users: 10000, Dim: 100, Epsilon: c.printed, Delta: 1e-6, Trust: Pan,
 				HonestFraction: One, Rounds: rounds, MaxBits: 255})
 			if err != nil || plan.Levels != 255 {
 				t.Fatalf("pan in %d rounds: %+v, %v", rounds, plan, err)
 			}
 			r := plan.Release()
 			r.Trust = Split
-			got, err := a.ReleaseEpsilon(r, 1e-6)
+			got, err := r.Epsilon(1e-6)
 			if err != nil || math.Abs(got.Epsilon-want) > 0.006 || got.Operator != got.Epsilon || got.HasIntruder {
 				t.Errorf("%d rounds that pan prints as %v: %+v (%v), want %v", rounds, c.printed, got, err, want)
 			}
@@ -231,7 +229,6 @@ func TestSplitIsNotPan(t *testing.T) {
 // TestSplitAdversaries counts the trials of every adversary by hand: the learner sees both floors in all rounds, an
 // operator one floor in all rounds and all participations.
 func TestSplitAdversaries(t *testing.T) {
-	a := NewAccountant()
 	third, err := ParseFraction("1/3")
 	if err != nil {
 		t.Fatal(err)
@@ -246,7 +243,7 @@ func TestSplitAdversaries(t *testing.T) {
 		return e
 	}
 	for times := 1; times <= 3; times++ {
-		g, err := a.RepeatedEpsilon(times, [][]Release{{r}}, 1e-6)
+		g, err := RepeatedEpsilon(times, [][]Release{{r}}, 1e-6)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,18 +252,18 @@ func TestSplitAdversaries(t *testing.T) {
 			g.Epsilon != g.Operator || !g.HasOperator || g.HasIntruder {
 			t.Errorf("%d participations: %+v, want %v and %v", times, g, learner, operator)
 		}
-		f, err := a.repeatedDelta(times, [][]Release{{r}}, g.Epsilon)
+		f, err := repeatedDelta(times, [][]Release{{r}}, g.Epsilon)
 		if err != nil || f.Delta > 1e-6 || f.Operator != f.Delta || !f.HasOperator || f.HasIntruder {
 			t.Errorf("%d participations at %v: %+v (%v)", times, g.Epsilon, f, err)
 		}
 	}
 	// Beside a release that has no operators, an operator sees that one as the learner does.
 	plain := Release{Trust: Shuffle, Users: 100, Dim: 10, Levels: 15, Trials: 90, P: 0.5, HonestFraction: One, Rounds: 2}
-	g, err := a.RepeatedEpsilon(1, [][]Release{{r, plain}}, 1e-6)
+	g, err := RepeatedEpsilon(1, [][]Release{{r, plain}}, 1e-6)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := a.Epsilon(1e-6, Mechanism{Trials: 5000, P: 0.5, Levels: 15, Dim: 10, Rounds: 4},
+	want, err := Epsilon(1e-6, Mechanism{Trials: 5000, P: 0.5, Levels: 15, Dim: 10, Rounds: 4},
 		Mechanism{Trials: 9000, P: 0.5, Levels: 15, Dim: 10, Rounds: 2})
 	if err != nil || math.Abs(g.Operator-want) > 1e-9*want {
 		t.Errorf("beside a release of shuffle: %+v, want %v (%v)", g, want, err)
@@ -276,19 +273,18 @@ func TestSplitAdversaries(t *testing.T) {
 // TestSplitPlans: the lattice is all that k bits hold, the smallest such above the best; noise is
 // the square root of two times what one curator of all rounds adds, however many rounds.
 func TestSplitPlans(t *testing.T) {
-	a := NewAccountant()
 	for _, c := range []struct {
 		rounds, bits int
 		units        uint64
 	}{{1, 0, 1}, {1, 0, 50}, {2, 0, 1}, {50, 0, 1}, {1, 12, 1}, {2, 31, 1}} {
 		q := Request{Users: 100000, Dim: 100, Epsilon: 1, Delta: 1e-6, Trust: Split, HonestFraction: One, Rounds: c.rounds,
 			Units: c.units, MaxBits: c.bits}
-		p, err := a.Calibrate(q)
+		p, err := Calibrate(q)
 		if err != nil {
 			t.Fatal(err)
 		}
 		q.Trust, q.Rounds = Pan, 1 // whose grid the rounds do not move
-		free, err := a.Calibrate(q)
+		free, err := Calibrate(q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +303,7 @@ func TestSplitPlans(t *testing.T) {
 		}
 		if r := p.Release(); r.FloorTrials > 1 { // not one trial too many
 			r.FloorTrials -= max(1, r.FloorTrials/1000)
-			if less, err := a.ReleaseEpsilon(r, 1e-6); err != nil || less.Epsilon <= 1 {
+			if less, err := r.Epsilon(1e-6); err != nil || less.Epsilon <= 1 {
 				t.Errorf("%+v: a floor of %d keeps epsilon %v, the plan has %d (%v)", c, r.FloorTrials, less.Epsilon,
 					p.FloorTrials, err)
 			}

@@ -47,13 +47,12 @@ func scorePair(rng *rand.Rand, full, high, sensitivity int64, shift float64, lev
 func testAttack(t *testing.T, settings int, truth func(uint64) uint64, rate func(float64) float64) (slips, released,
 	sharp float64) {
 	rng := rand.New(rand.NewPCG(3, 2))
-	a := NewAccountant()
 	for range settings {
 		test := ScoreTest{Noise: randomLaplace(rng), Sensitivity: 1 + rng.Int64N(5), Full: 100}
 		test.Threshold = test.Full + rng.Int64N(int64(8/test.Noise.Rate())+1)
 		m := Mechanism{Trials: 2 * uint64(20+rng.IntN(4000)), P: 0.5, Levels: 300, Dim: 1, Rounds: 1}
 		m.Shift = min(math.Sqrt(float64(m.Trials))/2*(0.1+2*rng.Float64()), 300)
-		release, err := a.Curve(m)
+		release, err := Compose(m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,13 +114,12 @@ func TestTestsHideNothingOfTheRelease(t *testing.T) {
 	}
 	test := ScoreTest{Noise: law, Sensitivity: 32, Full: 1 << 18, Threshold: 1<<18 + 1<<17}
 	shared := SharedTest{Once: law, Each: law, Sensitivity: 8, Full: test.Full, Threshold: test.Threshold}
-	a := NewAccountant()
 	for _, c := range []struct {
 		sds float64 // by which vectors are apart
 		eps float64
 	}{{0.5, 0.2}, {1, 0.5}, {1, 1}, {2, 2}} {
 		m := Mechanism{Trials: 40000, P: 0.5, Levels: 1000, Dim: 1, Rounds: 1, Shift: math.Round(100 * c.sds)}
-		release, err := a.Curve(m)
+		release, err := Compose(m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,13 +158,13 @@ func (t SharedTest) passes(first, second int64) [3]float64 {
 // released may lie anywhere.
 func sharedAttack(t *testing.T, settings int, truth func(uint64) uint64) float64 {
 	rng := rand.New(rand.NewPCG(5, 2))
-	a, closest := NewAccountant(), 0.0
+	closest := 0.0
 	for range settings {
 		test := SharedTest{Once: randomLaplace(rng), Each: randomLaplace(rng), Sensitivity: 1 + rng.Int64N(2), Full: 60}
 		test.Threshold = test.Full + rng.Int64N(int64(12/test.Each.Rate())+1)
 		m := Mechanism{Trials: 2 * uint64(10+rng.IntN(40)), P: 0.5, Levels: 12, Dim: 1, Rounds: 2}
 		m.Shift = min(math.Sqrt(float64(m.Trials))/2*(0.1+2*rng.Float64()), 12)
-		release, err := a.Curve(m)
+		release, err := Compose(m)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -116,7 +116,7 @@ func finite(v float64) *float64 {
 
 // TestAccountingVectors compares what releases cost with the file, which devices in other languages are held to.
 func TestAccountingVectors(t *testing.T) {
-	a, file := NewAccountant(), vectors()
+	file := vectors()
 	for i := range file {
 		v := &file[i]
 		v.Times = max(v.Times, 1)
@@ -128,7 +128,7 @@ func TestAccountingVectors(t *testing.T) {
 			}
 			of = append(of, releases)
 		}
-		g, err := a.RepeatedEpsilon(v.Times, of, v.Delta)
+		g, err := RepeatedEpsilon(v.Times, of, v.Delta)
 		if err != nil {
 			t.Fatalf("%s: %v", v.Name, err)
 		}
@@ -140,7 +140,7 @@ func TestAccountingVectors(t *testing.T) {
 			v.Operator = finite(g.Operator)
 		}
 		for _, epsilon := range []float64{0, 0.5, 2} {
-			d, err := a.repeatedDelta(v.Times, of, epsilon)
+			d, err := repeatedDelta(v.Times, of, epsilon)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -44,7 +44,6 @@ func hockeyStick(p, q []float64, eps float64) (sup float64) {
 // be.
 func TestGroupsNeverAboveTheClaim(t *testing.T) {
 	rng := rand.New(dptest.Source(t, 12))
-	accountant := accounting.NewAccountant()
 	closest, wrong := 0.0, 0
 	for range 40 {
 		k, g := 2+rng.IntN(8), 1+rng.IntN(20)
@@ -71,7 +70,7 @@ func TestGroupsNeverAboveTheClaim(t *testing.T) {
 			for _, eps := range []float64{0, 0.1, 0.5, 1, 2, 4} {
 				attack := max(hockeyStick(p, q, eps), hockeyStick(q, p, eps))
 				claim := func(rounds int) float64 {
-					d, err := accountant.Delta(eps, accounting.Mechanism{Trials: uint64(trials), P: 0.5, Levels: g, Dim: 1,
+					d, err := accounting.Delta(eps, accounting.Mechanism{Trials: uint64(trials), P: 0.5, Levels: g, Dim: 1,
 						Rounds: rounds})
 					if err != nil {
 						t.Fatal(err)

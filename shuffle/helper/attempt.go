@@ -15,9 +15,6 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// window is the number of requests that may be unanswered, as package split has it: so many replies are kept.
-const window = 32
-
 // An attempt is the only holder of the secrets of an attempt: its key, the verify key, the aggregate share.
 type attempt struct {
 	x       split.Attempt
@@ -129,7 +126,7 @@ func (a *attempt) run(jobs []*split.Job) {
 
 // expects notes where the reply to a request goes: to where it was asked for last.
 func (a *attempt) expects(r *split.Request, reply func([]byte)) {
-	if r.N > a.done && r.N <= a.done+window {
+	if r.N > a.done && r.N <= a.done+split.Window {
 		a.waits[r.N] = reply
 	}
 	for n := range a.sent {

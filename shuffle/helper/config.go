@@ -19,11 +19,11 @@ import (
 
 // Defaults and bounds of Config.
 const (
-	DefaultLease = 15 * time.Second
-	MinLease     = 100 * time.Millisecond
-	MaxLease     = 10 * time.Minute
+	defaultLease = 15 * time.Second
+	minLease     = 100 * time.Millisecond
+	maxLease     = 10 * time.Minute
 	defaultPoll  = 2 * time.Second
-	MaxWorkers   = 1 << 10
+	maxWorkers   = 1 << 10
 )
 
 // A Folder keeps what outlives the process, for this process alone. Package shuffle/helper/folder has the one that is
@@ -81,12 +81,12 @@ func (c Config) validate() error {
 			"two operators trust nothing at first use", len(c.LeaderKey), len(c.LearnerKey), ed25519.PublicKeySize)
 	case c.LeaderKey.Equal(c.Identity.Public()):
 		return errors.New("helper: the leader's key is the helper's own: want two operators")
-	case c.Lease < MinLease || c.Lease > MaxLease:
-		return fmt.Errorf("helper: Lease %v: want %v to %v", c.Lease, MinLease, MaxLease)
-	case c.Poll <= 0 || c.Poll > MaxLease:
-		return fmt.Errorf("helper: Poll %v: want above 0, at most %v", c.Poll, MaxLease)
-	case c.Workers < 1 || c.Workers > MaxWorkers:
-		return fmt.Errorf("helper: Workers %d: want 1 to %d, or 0 for one on each processor", c.Workers, MaxWorkers)
+	case c.Lease < minLease || c.Lease > maxLease:
+		return fmt.Errorf("helper: Lease %v: want %v to %v", c.Lease, minLease, maxLease)
+	case c.Poll <= 0 || c.Poll > maxLease:
+		return fmt.Errorf("helper: Poll %v: want above 0, at most %v", c.Poll, maxLease)
+	case c.Workers < 1 || c.Workers > maxWorkers:
+		return fmt.Errorf("helper: Workers %d: want 1 to %d, or 0 for one on each processor", c.Workers, maxWorkers)
 	case c.Limits.MaxPayload < 0:
 		return fmt.Errorf("helper: Limits.MaxPayload %d: want at least 0", c.Limits.MaxPayload)
 	}
@@ -94,9 +94,9 @@ func (c Config) validate() error {
 }
 
 func (c Config) withDefaults() Config {
-	c.Lease = cmp.Or(c.Lease, DefaultLease)
+	c.Lease = cmp.Or(c.Lease, defaultLease)
 	c.Poll = cmp.Or(c.Poll, defaultPoll)
-	c.Workers = cmp.Or(c.Workers, min(runtime.GOMAXPROCS(0), MaxWorkers))
+	c.Workers = cmp.Or(c.Workers, min(runtime.GOMAXPROCS(0), maxWorkers))
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	for c.Instance == (split.Instance{}) {
 		_, _ = rand.Read(c.Instance[:]) // never fails

@@ -121,8 +121,8 @@ func (h *Helper) shows(s split.Share) error {
 	if !h.desk.Shown(s) {
 		return nil
 	}
-	err := fmt.Errorf("helper: round %d has a Share that this identity signed, and the folder's last release is of round %d: %w",
-		s.X.Round, h.mark.X.Round, folder.ErrOlder)
+	err := fmt.Errorf("helper's folder: %w", folder.Older(
+		"round %d has a Share that this identity signed, and its last release is of round %d", s.X.Round, h.mark.X.Round))
 	h.stop(err)
 	return err
 }

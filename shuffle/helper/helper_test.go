@@ -82,7 +82,7 @@ func TestConfig(t *testing.T) {
 		"a task without a name":    func(c *Config) { c.Task = "" },
 		"a short lease":            func(c *Config) { c.Lease = 1 },
 		"a negative poll":          func(c *Config) { c.Poll = -1 },
-		"many workers":             func(c *Config) { c.Workers = MaxWorkers + 1 },
+		"many workers":             func(c *Config) { c.Workers = maxWorkers + 1 },
 		"a negative limit":         func(c *Config) { c.Limits.MaxPayload = -1 },
 	} {
 		c := good

@@ -54,7 +54,7 @@ func TestOneShareARound(t *testing.T) {
 			signed, _, ok := desk.Join(x)
 			look(Answer{Signed: signed})
 			if ok && !desk.committing() {
-				desk.hold(&counting{in: newInbox(x, window)})
+				desk.hold(&counting{in: newInbox(x, Window)})
 				attempts = append(attempts, x)
 			}
 		}

@@ -92,7 +92,7 @@ func TestDigestsBind(t *testing.T) {
 			t.Fatal(err)
 		}
 		f(&r)
-		add(what, r.Digest())
+		add(what, r.digest())
 	}
 	change("the sample", func(*Request) {})
 	change("task", func(r *Request) { r.X.Task[31]++ })
@@ -114,22 +114,22 @@ func TestDigestsBind(t *testing.T) {
 	})
 	other := base
 	other.Base++
-	if base.Digest() != other.Digest() {
+	if base.digest() != other.digest() {
 		t.Error("Base is in the digest: a request that is sent again would differ")
 	}
 	x := base.X
-	add("the first chain", FirstChain(x))
+	add("the first chain", firstChain(x))
 	x.Join[1]++
-	add("the first chain of another Join", FirstChain(x))
+	add("the first chain of another Join", firstChain(x))
 	for _, c := range []struct {
 		what     string
 		last     Hash
 		outcomes []Outcome
 	}{{"a link", Hash{1}, []Outcome{Accepted, BadProof}}, {"another last", Hash{2}, []Outcome{Accepted, BadProof}},
 		{"other outcomes", Hash{1}, []Outcome{BadProof, Accepted}}, {"fewer outcomes", Hash{1}, []Outcome{Accepted}}} {
-		add(c.what, NextChain(c.last, Hash{3}, c.outcomes))
+		add(c.what, nextChain(c.last, Hash{3}, c.outcomes))
 	}
-	add("another request", NextChain(Hash{1}, Hash{4}, []Outcome{Accepted, BadProof}))
+	add("another request", nextChain(Hash{1}, Hash{4}, []Outcome{Accepted, BadProof}))
 	add("a verify key", VerifyKey{1}.Hash())
 }
 

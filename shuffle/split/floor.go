@@ -22,6 +22,9 @@ type Entropy struct {
 // Format hides the entropy.
 func (Entropy) Format(f fmt.State, _ rune) { fmt.Fprint(f, "entropy of a floor") }
 
+// MarshalText returns the placeholder of Format, for encoding/json.
+func (e Entropy) MarshalText() ([]byte, error) { return fmt.Append(nil, e), nil }
+
 // floorSeed returns the seed of the floor that a party lays at the end of an attempt, after so many requests and users.
 func floorSeed(e Entropy, role byte, f Finish) (seed [32]byte) {
 	secret := append(append([]byte{}, e.Fresh[:]...), e.Secret[:]...)

@@ -28,7 +28,7 @@ func NewHelper(cfg Config) (*Helper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Helper{acc: acc, in: newInbox(cfg.X, window)}, nil
+	return &Helper{acc: acc, in: newInbox(cfg.X, Window)}, nil
 }
 
 // Worker returns a worker for one goroutine.

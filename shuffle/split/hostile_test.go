@@ -369,8 +369,8 @@ func FuzzRequest(f *testing.F) {
 			job.Run(w.workers[helper])
 		}
 		reply, err := w.helper.Decide()
-		if err == nil && len(reply.Outcomes) != r.Users() {
-			t.Errorf("%d outcomes of %d users", len(reply.Outcomes), r.Users())
+		if err == nil && len(reply.Outcomes) != r.users() {
+			t.Errorf("%d outcomes of %d users", len(reply.Outcomes), r.users())
 		}
 	})
 }

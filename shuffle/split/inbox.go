@@ -13,7 +13,7 @@ type inbox struct {
 }
 
 func newInbox(x Attempt, window int) inbox {
-	return inbox{x: x, window: uint64(window), chain: FirstChain(x), early: map[uint64]Request{}}
+	return inbox{x: x, window: uint64(window), chain: firstChain(x), early: map[uint64]Request{}}
 }
 
 // receive takes a request. It returns the kept reply where the request was decided before, and errDiffers where another
@@ -32,12 +32,12 @@ func (i *inbox) receive(r Request) (kept *Reply, err error) {
 		return nil, nil
 	case r.N <= i.done:
 		kept = &i.replies[r.N-i.base-1]
-		if kept.Request != r.Digest() {
+		if kept.Request != r.digest() {
 			return nil, errDiffers
 		}
 		return kept, nil
 	}
-	if before, ok := i.early[r.N]; ok && before.Digest() != r.Digest() {
+	if before, ok := i.early[r.N]; ok && before.digest() != r.digest() {
 		return nil, errDiffers
 	}
 	i.early[r.N] = r
@@ -53,8 +53,8 @@ func (i *inbox) turn() (Request, bool) {
 // decide notes the decision about the request that turn returned, and returns the reply to it.
 func (i *inbox) decide(outcomes []Outcome, messages []PrepMessage) Reply {
 	r := i.early[i.done+1]
-	digest := r.Digest()
-	i.chain = NextChain(i.chain, digest, outcomes)
+	digest := r.digest()
+	i.chain = nextChain(i.chain, digest, outcomes)
 	i.done++
 	delete(i.early, i.done)
 	reply := Reply{X: i.x, N: i.done, Request: digest, Outcomes: outcomes, Messages: messages, Chain: i.chain}

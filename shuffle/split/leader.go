@@ -39,7 +39,7 @@ func NewLeader(cfg Config) (*Leader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Leader{acc: acc, sizes: lengths(acc.vec), out: newOutbox(cfg.X, window), waiting: map[uint64]request{}}, nil
+	return &Leader{acc: acc, sizes: lengths(acc.vec), out: newOutbox(cfg.X, Window), waiting: map[uint64]request{}}, nil
 }
 
 // Worker returns a worker for one goroutine.

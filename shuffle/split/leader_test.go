@@ -173,27 +173,27 @@ func TestCut(t *testing.T) {
 		t.Errorf("%d users pending, full %v", users, full)
 	}
 	for range 2 {
-		if r, _ := w.leader.Cut(); r.Users() != 200 || len(r.Bundles) != 2 {
-			t.Errorf("a request of %d users in %d bundles", r.Users(), len(r.Bundles))
+		if r, _ := w.leader.Cut(); r.users() != 200 || len(r.Bundles) != 2 {
+			t.Errorf("a request of %d users in %d bundles", r.users(), len(r.Bundles))
 		}
 	}
 	cfg.MaxBundle, cfg.MaxRequest = 1, 3*(leastBundle+leastUser+64+16*18+32+32+128)/2
 	w = newWorld(t, cfg, 5)
 	sent := 0
-	for w.leader.Room() && sent < window+3 {
+	for w.leader.Room() && sent < Window+3 {
 		w.give(w.message(w.counts()))
 		if r, ok := w.leader.Cut(); ok {
 			sent++
-			if size := len(r.Append(nil)); size > cfg.MaxRequest || r.Users() != 1 {
-				t.Fatalf("a request of %d bytes, %d users, the most is %d", size, r.Users(), cfg.MaxRequest)
+			if size := len(r.Append(nil)); size > cfg.MaxRequest || r.users() != 1 {
+				t.Fatalf("a request of %d bytes, %d users, the most is %d", size, r.users(), cfg.MaxRequest)
 			}
-		} else if sent != window {
+		} else if sent != Window {
 			t.Fatalf("%d requests are sent", sent)
 		} else {
 			break
 		}
 	}
-	if got := len(w.leader.Unreplied()); got != window {
+	if got := len(w.leader.Unreplied()); got != Window {
 		t.Errorf("%d requests are unanswered", got)
 	}
 	cfg.MaxRequest = 300
@@ -265,7 +265,7 @@ func TestLyingHelper(t *testing.T) {
 		reply.Outcomes, reply.Messages = slices.Clone(reply.Outcomes), slices.Clone(reply.Messages)
 		change(&reply)
 		if what != "refuses, chain unchanged" {
-			reply.Chain = NextChain(FirstChain(w.cfg.X), reply.Request, reply.Outcomes)
+			reply.Chain = nextChain(firstChain(w.cfg.X), reply.Request, reply.Outcomes)
 		} else if reply.Chain != honest {
 			t.Fatal("the chain moved")
 		}

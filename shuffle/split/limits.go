@@ -5,11 +5,13 @@ import "time"
 // MaxRequestBytes is the largest encoding of a request.
 const MaxRequestBytes = 512 << 10
 
+// Window is the most requests that may be unanswered. A helper keeps so many replies.
+const Window = 32
+
 // Bounds of the exchange.
 const (
 	maxUsers     = 256       // of one request
-	window       = 32        // requests that may be unanswered
-	windowBytes  = 8 << 20   // of their encodings
+	windowBytes  = 8 << 20   // of the requests of a window
 	windowShares = 64 << 20  // bytes of output shares that wait for a reply
 	leastIDs     = 1_000_000 // an attempt may show the helper so many, or four cohorts
 )

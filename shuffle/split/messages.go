@@ -41,6 +41,9 @@ type User struct {
 // Format hides the prep share.
 func (User) Format(f fmt.State, _ rune) { fmt.Fprint(f, "user of a bundle") }
 
+// MarshalText returns the placeholder of Format, for encoding/json.
+func (u User) MarshalText() ([]byte, error) { return fmt.Append(nil, u), nil }
+
 // A Bundle is one message of a device: its users, with shares that were sealed together, and the ciphertext for the
 // helper. It goes into one request whole, and is decided user by user.
 type Bundle struct {
@@ -50,6 +53,9 @@ type Bundle struct {
 
 // Format hides what is in the bundle.
 func (b Bundle) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "bundle of %d users", len(b.Users)) }
+
+// MarshalText returns the placeholder of Format, for encoding/json.
+func (b Bundle) MarshalText() ([]byte, error) { return fmt.Append(nil, b), nil }
 
 // AssociatedData returns what each of the two ciphertexts of a bundle authenticates: the number of users, their ids,
 // and all their public shares, in order. Layout: uint32 users, big-endian, as all numbers here; the ids, 16 bytes
@@ -74,8 +80,8 @@ type Request struct {
 	Bundles []Bundle
 }
 
-// Users returns the number of users in the request's bundles.
-func (r Request) Users() int {
+// users returns the number of users in the request's bundles.
+func (r Request) users() int {
 	n := 0
 	for _, b := range r.Bundles {
 		n += len(b.Users)
@@ -102,11 +108,14 @@ func (r Request) fits() bool {
 
 // Format hides what is in the request.
 func (r Request) Format(f fmt.State, _ rune) {
-	fmt.Fprintf(f, "request %d of %d users", r.N, r.Users())
+	fmt.Fprintf(f, "request %d of %d users", r.N, r.users())
 }
 
-// Digest returns q_n, the hash of all of the request except Base.
-func (r Request) Digest() Hash {
+// MarshalText returns the placeholder of Format, for encoding/json.
+func (r Request) MarshalText() ([]byte, error) { return fmt.Append(nil, r), nil }
+
+// digest returns q_n, the hash of all of the request except Base.
+func (r Request) digest() Hash {
 	h := labelled("panlearn split request v1")
 	h.Write(r.X.Append(nil))
 	h.Write(binary.BigEndian.AppendUint64(nil, r.N))
@@ -128,15 +137,15 @@ type Reply struct {
 	Chain    Hash          // c_n
 }
 
-// FirstChain returns c_0 of an attempt.
-func FirstChain(x Attempt) Hash {
+// firstChain returns c_0 of an attempt.
+func firstChain(x Attempt) Hash {
 	h := labelled("panlearn split chain v1")
 	h.Write(x.Append(nil))
 	return sum(h)
 }
 
-// NextChain returns c_n from c_(n-1), the digest of request n and the outcomes of its users.
-func NextChain(last, request Hash, outcomes []Outcome) Hash {
+// nextChain returns c_n from c_(n-1), the digest of request n and the outcomes of its users.
+func nextChain(last, request Hash, outcomes []Outcome) Hash {
 	h := labelled("panlearn split link v1")
 	h.Write(last[:])
 	h.Write(request[:])
@@ -266,6 +275,9 @@ func (k VerifyKey) Hash() Hash {
 
 // Format hides the key.
 func (VerifyKey) Format(f fmt.State, _ rune) { fmt.Fprint(f, "verify key") }
+
+// MarshalText returns the placeholder of Format, for encoding/json.
+func (v VerifyKey) MarshalText() ([]byte, error) { return fmt.Append(nil, v), nil }
 
 // labelled returns a hash that has read a label of its own and no other hash here.
 func labelled(label string) hash.Hash {

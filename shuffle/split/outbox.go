@@ -22,7 +22,7 @@ type sent struct {
 }
 
 func newOutbox(x Attempt, window int) outbox {
-	return outbox{x: x, window: window, chain: FirstChain(x)}
+	return outbox{x: x, window: window, chain: firstChain(x)}
 }
 
 // next returns the number of the next request.
@@ -33,7 +33,7 @@ func (o *outbox) room() bool { return len(o.open) < o.window }
 
 // send notes a request of number next.
 func (o *outbox) send(r Request) {
-	o.open = append(o.open, sent{digest: r.Digest(), users: r.Users()})
+	o.open = append(o.open, sent{digest: r.digest(), users: r.users()})
 }
 
 // receive takes a reply and returns the replies whose turn has come, in order; each is returned once. A reply that the
@@ -58,7 +58,7 @@ func (o *outbox) receive(r Reply) (ready []Reply, err error) {
 	s.reply = &r
 	for len(o.open) > 0 && o.open[0].reply != nil {
 		first := *o.open[0].reply
-		chain := NextChain(o.chain, first.Request, first.Outcomes)
+		chain := nextChain(o.chain, first.Request, first.Outcomes)
 		if chain != first.Chain {
 			return nil, errDiffers
 		}

@@ -32,6 +32,9 @@ func (p Prepared) X() Attempt { return p.Finish.X }
 // Format hides the share.
 func (p Prepared) Format(f fmt.State, _ rune) { fmt.Fprint(f, "prepared share") }
 
+// MarshalText returns the placeholder of Format, for encoding/json.
+func (p Prepared) MarshalText() ([]byte, error) { return fmt.Append(nil, p), nil }
+
 // Append appends the encoding of p to out: Finish, Cutoff, Manifest, the number of Spent and Spent, the number of Rejects and
 // Rejects, Aggregate behind its length.
 func (p Prepared) Append(out []byte) []byte {

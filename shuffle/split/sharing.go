@@ -36,6 +36,9 @@ type Shares struct {
 // Format hides the shares.
 func (Shares) Format(f fmt.State, _ rune) { fmt.Fprint(f, "shares of a report") }
 
+// MarshalText returns the placeholder of Format, for encoding/json.
+func (s Shares) MarshalText() ([]byte, error) { return fmt.Append(nil, s), nil }
+
 // A Sharing shards the counts of one attempt's reports. It is not for concurrent use.
 type Sharing struct {
 	params Params

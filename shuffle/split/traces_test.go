@@ -40,7 +40,7 @@ func (t *trace) cut() Request {
 }
 
 func (t *trace) sends(r Request) {
-	t.say("leader sends request %d, base %d, of %d users: %x", r.N, r.Base, r.Users(), short(r.Digest()))
+	t.say("leader sends request %d, base %d, of %d users: %x", r.N, r.Base, r.users(), short(r.digest()))
 }
 
 // again has the leader send what it has no reply to.

@@ -96,7 +96,7 @@ func splitVectors(t *testing.T) (all []splitVector) {
 		v.Data = hex.EncodeToString(AssociatedData(m.users))
 		w.give(m)
 		r, _ := w.leader.Cut()
-		digest, first := r.Digest(), FirstChain(cfg.X)
+		digest, first := r.digest(), firstChain(cfg.X)
 		v.Request, v.Digest = hex.EncodeToString(r.Append(nil)), hex.EncodeToString(digest[:])
 		v.FirstChain = hex.EncodeToString(first[:])
 		reply := w.decide(r)

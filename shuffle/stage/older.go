@@ -39,7 +39,7 @@ func (o *older) shows(e *environment, now time.Time, newest stream.Round) {
 		o.since = now
 		e.Logger.Error(
 			"the broker is older than what this stage knows: it was restored or lost records. Each round between becomes void when the learner announces it "+
-				"again, and nobody is asked twice: docs/how-to/runbook.md, the broker is older than the state folder",
+				"again, and nobody is asked twice: docs/how-to/runbook.md, state folder and broker of different times",
 			"newest_round_there", newest, "newest_round_known", o.reached)
 	}
 }

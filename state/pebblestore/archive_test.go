@@ -39,7 +39,7 @@ func grow(t *testing.T, s *Store, script storetest.Script, rounds uint64) state.
 
 func opening(t *testing.T, fs vfs.FS, opts Options) *Store {
 	t.Helper()
-	opts.FS = fs
+	opts.fs = fs
 	s, err := Open(folder, opts)
 	if err != nil {
 		t.Fatal(err)

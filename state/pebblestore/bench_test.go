@@ -25,9 +25,9 @@ func BenchmarkCommit(b *testing.B) {
 func benchmarkCommit(b *testing.B, stateBytes int) {
 	for _, disk := range []bool{false, true} {
 		b.Run(fmt.Sprintf("fsync=%t", disk), func(b *testing.B) {
-			options := Options{FS: vfs.NewMem()}
+			options := Options{fs: vfs.NewMem()}
 			if disk {
-				options.FS = nil
+				options.fs = nil
 			}
 			dir := b.TempDir()
 			store, err := Open(filepath.Join(dir, "state"), options)

@@ -14,7 +14,7 @@ import (
 func TestContractInMemory(t *testing.T) {
 	newDisk := func(*testing.T) storetest.Disk {
 		fs := vfs.NewMem()
-		return func() (state.Store, error) { return opened(Open(folder, Options{FS: fs, Tail: shortTail})) }
+		return func() (state.Store, error) { return opened(Open(folder, Options{fs: fs, Tail: shortTail})) }
 	}
 	storetest.Run(t, newDisk)
 	storetest.RunHistory(t, newDisk)

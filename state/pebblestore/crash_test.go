@@ -33,7 +33,7 @@ func (l *life) run(fs vfs.FS) (failed *Store, err error) {
 	ctx := context.Background()
 	commits := l.script.Rounds + 1
 	for start := range l.starts {
-		s, err := Open(folder, Options{FS: fs, Tail: shortTail})
+		s, err := Open(folder, Options{fs: fs, Tail: shortTail})
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +63,7 @@ func (l *life) run(fs vfs.FS) (failed *Store, err error) {
 // which the script goes on to its end.
 func survives(script storetest.Script, fs vfs.FS, acked, begun uint64) error {
 	ctx := context.Background()
-	s, err := Open(folder, Options{FS: fs, Tail: shortTail})
+	s, err := Open(folder, Options{fs: fs, Tail: shortTail})
 	if err != nil {
 		return fmt.Errorf("open after the crash: %w", err)
 	}
@@ -157,7 +157,7 @@ func TestReportedCommitIsDurable(t *testing.T) {
 	ctx := context.Background()
 	script := storetest.Script{Rounds: 8}
 	mem := vfs.NewCrashableMem()
-	s, err := Open(folder, Options{FS: mem, Tail: shortTail})
+	s, err := Open(folder, Options{fs: mem, Tail: shortTail})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,7 +110,7 @@ func TestDamagedFiles(t *testing.T) {
 func crashed(t *testing.T, script storetest.Script, commits int) *vfs.MemFS {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
-	s, err := Open(folder, Options{FS: fs, Tail: shortTail})
+	s, err := Open(folder, Options{fs: fs, Tail: shortTail})
 	if err != nil {
 		t.Fatal(err)
 	}

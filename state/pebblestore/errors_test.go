@@ -127,7 +127,7 @@ func TestDiskFull(t *testing.T) {
 			}))
 			var log bytes.Buffer
 			logger := slog.New(slog.NewTextHandler(&log, nil))
-			s, err := Open(folder, Options{FS: fs, Logger: logger, Tail: shortTail})
+			s, err := Open(folder, Options{fs: fs, Logger: logger, Tail: shortTail})
 			if test.bare {
 				s, err = reopenBare(s, fs, logger)
 			}

@@ -42,7 +42,7 @@ func TestFaultyFolders(t *testing.T) {
 		var s *Store
 		start := func() {
 			var err error
-			if s, err = Open(folder, Options{FS: faulty, Tail: shortTail}); err != nil {
+			if s, err = Open(folder, Options{fs: faulty, Tail: shortTail}); err != nil {
 				rt.Fatal(err)
 			}
 		}

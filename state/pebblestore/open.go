@@ -29,8 +29,8 @@ const (
 
 // Options configures the opening of a folder. The zero value is for use in production.
 type Options struct {
-	// FS is the file system; nil means the operating system's.
-	FS vfs.FS
+	// fs is the file system; nil means the operating system's.
+	fs vfs.FS
 	// Logger takes Pebble's messages: its information at debug level, errors at error level. nil discards them;
 	// failures are reported by the store's methods all the same.
 	Logger *slog.Logger
@@ -71,7 +71,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	if dir == "" {
 		return fail(errors.New("the name is empty, want a folder"))
 	}
-	fsys, path := opts.FS, dir
+	fsys, path := opts.fs, dir
 	if fsys == nil {
 		fsys = vfs.Default
 	}
@@ -92,7 +92,7 @@ func Open(dir string, opts Options) (*Store, error) {
 			return fail(err)
 		}
 	}
-	if opts.FS == nil {
+	if opts.fs == nil {
 		// The operating system's lock does not exclude the own process; Pebble's list of locked names does, if
 		// the folder has one name.
 		var err error

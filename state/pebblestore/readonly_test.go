@@ -16,7 +16,7 @@ func TestReadOnly(t *testing.T) {
 	ctx := context.Background()
 	script := storetest.Script{Rounds: 4}
 	fs := vfs.NewMem()
-	if _, err := Open(folder, Options{FS: fs, ReadOnly: true}); !errors.Is(err, state.ErrEmpty) {
+	if _, err := Open(folder, Options{fs: fs, ReadOnly: true}); !errors.Is(err, state.ErrEmpty) {
 		t.Errorf("read-only open of nothing: %v, want ErrEmpty", err)
 	}
 	if _, err := fs.Stat(folder); err == nil {
@@ -25,10 +25,10 @@ func TestReadOnly(t *testing.T) {
 	if err := fs.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(folder, Options{FS: fs, ReadOnly: true}); !errors.Is(err, state.ErrEmpty) {
+	if _, err := Open(folder, Options{fs: fs, ReadOnly: true}); !errors.Is(err, state.ErrEmpty) {
 		t.Errorf("read-only open of an empty folder: %v, want ErrEmpty", err)
 	}
-	s, err := Open(folder, Options{FS: fs})
+	s, err := Open(folder, Options{fs: fs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestReadOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Open(folder, Options{FS: fs, ReadOnly: true}); !errors.Is(err, state.ErrLocked) {
+	if _, err := Open(folder, Options{fs: fs, ReadOnly: true}); !errors.Is(err, state.ErrLocked) {
 		t.Errorf("read-only open of a folder in use: %v, want ErrLocked", err)
 	}
 	if err := s.Close(); err != nil {
@@ -45,7 +45,7 @@ func TestReadOnly(t *testing.T) {
 	}
 
 	before := files(t, fs)
-	s, err = Open(folder, Options{FS: fs, ReadOnly: true})
+	s, err = Open(folder, Options{fs: fs, ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}

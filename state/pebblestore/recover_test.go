@@ -91,7 +91,7 @@ func killedAt(t *testing.T, dead func(*life, errorfs.Op) bool) (found, killed bo
 	if _, err := l.run(fs); err == nil {
 		return false, false
 	}
-	s, err := Open(folder, Options{FS: unlocked{mem}, Tail: shortTail})
+	s, err := Open(folder, Options{fs: unlocked{mem}, Tail: shortTail})
 	if err != nil {
 		t.Errorf("open after a kill: %v", err)
 		return false, true
@@ -162,7 +162,7 @@ func TestCrashWhileRecovering(t *testing.T) {
 			}
 			return nil
 		}))
-		s, err := Open(folder, Options{FS: again, Tail: shortTail})
+		s, err := Open(folder, Options{fs: again, Tail: shortTail})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +202,7 @@ func TestReadOnlyFaults(t *testing.T) {
 				return nil
 			}))
 			n, err := uint64(0), error(nil)
-			s, err := Open(folder, Options{FS: fs, ReadOnly: true})
+			s, err := Open(folder, Options{fs: fs, ReadOnly: true})
 			if err == nil {
 				n, err = script.Check(ctx, s)
 				if closing := s.Close(); err == nil {

@@ -19,7 +19,7 @@ import (
 func filled(t *testing.T, script storetest.Script, commits int, tail uint64) *vfs.MemFS {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
-	s, err := Open(folder, Options{FS: fs, Tail: tail})
+	s, err := Open(folder, Options{fs: fs, Tail: tail})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestTamperedValues(t *testing.T) {
 			if err := db.Close(); err != nil {
 				t.Fatal(err)
 			}
-			s, err := Open(folder, Options{FS: fs})
+			s, err := Open(folder, Options{fs: fs})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -159,7 +159,7 @@ func TestTamperedValues(t *testing.T) {
 
 // reread returns the number of commits that a start finds in a folder.
 func reread(script storetest.Script, fs vfs.FS) (uint64, error) {
-	s, err := Open(folder, Options{FS: fs})
+	s, err := Open(folder, Options{fs: fs})
 	if err != nil {
 		return 0, err
 	}

@@ -82,7 +82,7 @@ func (w *world) released(rounds []stream.Round) (epsilon float64) {
 			views = append(views, accounting.Mechanism{Trials: trials, P: 0.5, Levels: int(w.params.Levels), Dim: w.params.Dim,
 				Rounds: 1})
 		}
-		e, err := accounting.NewAccountant().Epsilon(w.task.Plan.Delta, views...)
+		e, err := accounting.Epsilon(w.task.Plan.Delta, views...)
 		must(w.t, err)
 		epsilon = max(epsilon, e)
 	}

@@ -295,13 +295,12 @@ func TestFakesOfAnAdaptiveRound(t *testing.T) {
 	if want := honest.Floor(400) * b; real < want {
 		t.Fatalf("%d honest trials, the claim rests on %d", real, want)
 	}
-	a := accounting.NewAccountant()
 	budget := accounting.Budget{Epsilon: 8, Delta: 1e-3}
-	claim, err := a.RepeatedWithin(1, [][]accounting.Release{said}, budget)
+	claim, err := accounting.RepeatedWithin(1, [][]accounting.Release{said}, budget)
 	must(t, err)
 	all, err := manifest.Costliest(p, 1).Releases(fraction(t, "1"))
 	must(t, err)
-	whole, err := a.RepeatedWithin(1, [][]accounting.Release{all}, budget)
+	whole, err := accounting.RepeatedWithin(1, [][]accounting.Release{all}, budget)
 	must(t, err)
 	if !(claim.Epsilon > whole.Epsilon && claim.Epsilon < 8) {
 		t.Errorf("epsilon %v at %v honest, %v at 1", claim.Epsilon, honest, whole.Epsilon)

@@ -109,7 +109,7 @@ func TestSilosReportMinimisers(t *testing.T) {
 				for k := range releases {
 					releases[k].Units, releases[k].Trials = c.units, uint64(trials)
 				}
-				g, err := accounting.NewAccountant().RepeatedWithin(1, [][]accounting.Release{releases},
+				g, err := accounting.RepeatedWithin(1, [][]accounting.Release{releases},
 					accounting.Budget{Epsilon: 4, Delta: 1e-3})
 				must(t, err)
 				book, err := ledger.ReadStatement(o.book, time.Now(), 0)

@@ -212,7 +212,7 @@ func TestAllRowsInEveryRound(t *testing.T) {
 				for k := range releases {
 					releases[k].Units, releases[k].Trials = uint64(rows), uint64(trials[i])
 				}
-				g, err := accounting.NewAccountant().RepeatedWithin(1, [][]accounting.Release{releases},
+				g, err := accounting.RepeatedWithin(1, [][]accounting.Release{releases},
 					accounting.Budget{Epsilon: 4, Delta: 1e-3})
 				must(t, err)
 				book, err := ledger.ReadStatement(o.book, time.Now(), 0)

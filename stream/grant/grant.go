@@ -38,7 +38,7 @@ const (
 	NonceSize     = 32
 	SignatureSize = 256                       // of RSA-2048
 	Size          = NonceSize + SignatureSize // what a report carries of a token
-	KeySize       = stream.IssuerKeySize      // of an issuer's public key
+	keySize       = stream.IssuerKeySize      // of an issuer's public key
 	HashSize      = 16                        // of what is kept of a nonce
 )
 
@@ -63,22 +63,23 @@ var (
 )
 
 // errKey means that bytes are no issuer's public key.
-var errKey = fmt.Errorf("want an RSA-2048 key as RSASSA-PSS of RFC 9578 with the exponent 65537, %d bytes of DER", KeySize)
+var errKey = fmt.Errorf("want an RSA-2048 key as RSASSA-PSS of RFC 9578 with the exponent 65537, %d bytes of DER",
+	keySize)
 
 // ParseKey reads an issuer's public key, which has one encoding.
 func ParseKey(spki []byte) (*rsa.PublicKey, error) {
-	if len(spki) != KeySize || !bytes.HasPrefix(spki, keyBegins) || !bytes.HasSuffix(spki, keyEnds) {
+	if len(spki) != keySize || !bytes.HasPrefix(spki, keyBegins) || !bytes.HasSuffix(spki, keyEnds) {
 		return nil, errKey
 	}
-	n := new(big.Int).SetBytes(spki[len(keyBegins) : KeySize-len(keyEnds)])
+	n := new(big.Int).SetBytes(spki[len(keyBegins) : keySize-len(keyEnds)])
 	if n.BitLen() != 8*SignatureSize || n.Bit(0) == 0 {
 		return nil, errKey
 	}
 	return &rsa.PublicKey{N: n, E: 65537}, nil
 }
 
-// MarshalKey is the inverse of ParseKey.
-func MarshalKey(key *rsa.PublicKey) ([]byte, error) {
+// marshalKey is the inverse of ParseKey.
+func marshalKey(key *rsa.PublicKey) ([]byte, error) {
 	out := append(bytes.Clone(keyBegins), key.N.Bytes()...)
 	out = append(out, keyEnds...)
 	if again, err := ParseKey(out); err != nil || !again.Equal(key) {
@@ -90,9 +91,9 @@ func MarshalKey(key *rsa.PublicKey) ([]byte, error) {
 // KeyID returns the token key id of a public key: SHA-256 of its bytes.
 func KeyID(spki []byte) [sha256.Size]byte { return sha256.Sum256(spki) }
 
-// Challenge returns the TokenChallenge of a task (RFC 9577, section 2.1): type 2, the issuer's name, the task hash as
+// challenge returns the TokenChallenge of a task (RFC 9577, section 2.1): type 2, the issuer's name, the task hash as
 // redemption context, and no origin.
-func Challenge(task stream.Hash) []byte {
+func challenge(task stream.Hash) []byte {
 	b := binary.BigEndian.AppendUint16(nil, tokenType)
 	b = binary.BigEndian.AppendUint16(b, uint16(len(issuerName)))
 	b = append(b, issuerName...)
@@ -123,7 +124,7 @@ func Of(spki []byte, task stream.Hash) (*Task, error) {
 	if t.client, err = blindrsa.NewClient(variant, key); err != nil {
 		return nil, fmt.Errorf("issuer key: %w", err)
 	}
-	challenge, id := sha256.Sum256(Challenge(task)), KeyID(spki)
+	challenge, id := sha256.Sum256(challenge(task)), KeyID(spki)
 	t.rest = append(challenge[:], id[:]...)
 	return t, nil
 }

@@ -184,11 +184,11 @@ func TestKeysHaveOneEncoding(t *testing.T) {
 		t.Error(err)
 	}
 	even := bytes.Clone(spki)
-	even[KeySize-len(keyEnds)-1] &^= 1
+	even[keySize-len(keyEnds)-1] &^= 1
 	small := bytes.Clone(spki)
 	small[len(keyBegins)] &= 0x7f
 	for name, bad := range map[string][]byte{"empty": nil, "rsaEncryption": plain, "even": even, "small": small,
-		"longer": append(bytes.Clone(spki), 0), "exponent": append(bytes.Clone(spki[:KeySize-1]), 3)} {
+		"longer": append(bytes.Clone(spki), 0), "exponent": append(bytes.Clone(spki[:keySize-1]), 3)} {
 		if _, err := ParseKey(bad); err == nil {
 			t.Errorf("%s: is read", name)
 		}

@@ -27,6 +27,9 @@ func NewRequest() (r Request) {
 // Format shows nothing of the request.
 func (Request) Format(f fmt.State, _ rune) { fmt.Fprint(f, "grant.Request{redacted}") }
 
+// MarshalText returns the placeholder of Format, for encoding/json.
+func (r Request) MarshalText() ([]byte, error) { return fmt.Append(nil, r), nil }
+
 // blinding is the customisation of the generator of salt and blinding factor.
 const blinding = "panlearn grant blinding v1"
 

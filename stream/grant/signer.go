@@ -16,14 +16,14 @@ type Signer struct {
 
 // NewSigner returns the signer of an RSA-2048 key.
 func NewSigner(key *rsa.PrivateKey) (*Signer, error) {
-	spki, err := MarshalKey(&key.PublicKey)
+	spki, err := marshalKey(&key.PublicKey)
 	if err != nil {
 		return nil, err
 	}
 	return &Signer{signer: blindrsa.NewSigner(key), spki: spki}, nil
 }
 
-// Public returns the public key, KeySize bytes.
+// Public returns the public key, keySize bytes.
 func (s *Signer) Public() []byte { return s.spki }
 
 // Sign returns the signature of a blinded message, SignatureSize bytes: always the same of one message. A message that

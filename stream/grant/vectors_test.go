@@ -105,9 +105,9 @@ func TestVectors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, digest := KeyID(s.Public()), sha256.Sum256(Challenge(hash))
+	id, digest := KeyID(s.Public()), sha256.Sum256(challenge(hash))
 	v := vectors{Private: old.Private, Public: s.Public(), Plain: plain, KeyID: id[:], Task: hash[:],
-		Challenge: Challenge(hash), Digest: digest[:]}
+		Challenge: challenge(hash), Digest: digest[:]}
 	for i := range byte(2) {
 		r := Request{Nonce: sha256.Sum256([]byte{'n', i}), Blind: sha256.Sum256([]byte{'b', i})}
 		salt, blind := drawsOf(t, task, r)

@@ -55,13 +55,13 @@ func (p Place) Releases(honest accounting.Fraction) ([]accounting.Release, error
 // OwnBudget returns the releases of the stint in which an organisation takes part and, under trust local, the budget
 // that its noise must meet if its size differs from the planned one: one of its units pays no more than the plan costs
 // one of a silo as planned, so that the printed cost holds for every silo.
-func (p Place) OwnBudget(a *accounting.Accountant) ([]accounting.Release, accounting.Budget, error) {
+func (p Place) OwnBudget() ([]accounting.Release, accounting.Budget, error) {
 	of, err := p.Releases(accounting.One)
 	if err != nil {
 		return nil, accounting.Budget{}, err
 	}
 	b := accounting.Budget{Epsilon: p.Plan.EpsilonBudget, Delta: p.Plan.Delta}
-	said, err := a.RepeatedWithin(1, [][]accounting.Release{of}, b)
+	said, err := accounting.RepeatedWithin(1, [][]accounting.Release{of}, b)
 	b.Epsilon = min(said.Epsilon, accounting.MaxEpsilon)
 	return of, b, err
 }

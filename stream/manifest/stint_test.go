@@ -47,12 +47,11 @@ func TestStintOfSilos(t *testing.T) {
 			releases[0].Dim == releases[1].Dim || releases[0].Trust != accounting.Local {
 			t.Fatalf("step %d: %+v, %v", step, releases, err)
 		}
-		a := accounting.NewAccountant()
-		g, err := a.RepeatedEpsilon(1, [][]accounting.Release{releases}, p.Delta)
+		g, err := accounting.RepeatedEpsilon(1, [][]accounting.Release{releases}, p.Delta)
 		if err != nil {
 			t.Fatal(err)
 		}
-		alone, err := a.RepeatedEpsilon(1, [][]accounting.Release{releases[1:]}, p.Delta)
+		alone, err := accounting.RepeatedEpsilon(1, [][]accounting.Release{releases[1:]}, p.Delta)
 		if err != nil || !(g.Epsilon > alone.Epsilon) {
 			t.Errorf("step %d: epsilon %v of all rounds, %v without the first: %v", step, g.Epsilon, alone.Epsilon, err)
 		}

@@ -49,7 +49,6 @@ func Of(job run.Job, trials int) ([]Audit, error) {
 		release   accounting.Release
 		statistic report.Statistic
 	}
-	accountant := accounting.NewAccountant()
 	seen := map[identity][]int{} // to the indices of its audits
 	var out []Audit
 	if err := job.Runnable(); err != nil {
@@ -69,7 +68,7 @@ func Of(job run.Job, trials int) ([]Audit, error) {
 			continue
 		}
 		sizes := []size{{params, release}}
-		if small, err := smallest(accountant, job, i, sizes[0]); err != nil {
+		if small, err := smallest(job, i, sizes[0]); err != nil {
 			return nil, err
 		} else if small != sizes[0] {
 			sizes = append(sizes, small)
@@ -77,7 +76,7 @@ func Of(job run.Job, trials int) ([]Audit, error) {
 		for _, of := range sizes {
 			for _, view := range viewsOf(release.Trust) {
 				seen[id] = append(seen[id], len(out))
-				one := auditOf(accountant, view, of.params, of.release, id.statistic, phase.Minimum)
+				one := auditOf(view, of.params, of.release, id.statistic, phase.Minimum)
 				one.Phases = []int{i + 1}
 				if one.Config.Pairs, err = pairsOf(job, i, of.params, one.Config.Within); err != nil {
 					return nil, err
@@ -102,17 +101,17 @@ type size struct {
 
 // smallest returns the size of a silo that lacks as many units as it may, if silos make up for the lack with noise of
 // their own: under trust local, if all of their units are in every round. Otherwise it returns the planned size.
-func smallest(a *accounting.Accountant, job run.Job, phase int, planned size) (size, error) {
+func smallest(job run.Job, phase int, planned size) (size, error) {
 	of := manifest.Costliest(job.Plan, phase)
 	least := job.Problem.Silos.Least
 	if planned.release.Trust != accounting.Local || !of.Interactive() || least == 0 || least >= planned.release.Units {
 		return planned, nil
 	}
-	releases, budget, err := of.OwnBudget(a)
+	releases, budget, err := of.OwnBudget()
 	if err != nil {
 		return planned, err
 	}
-	trials, err := a.OwnTrials(releases, least, budget)
+	trials, err := accounting.OwnTrials(releases, least, budget)
 	if err != nil {
 		return planned, err
 	}
@@ -137,7 +136,7 @@ func viewsOf(trust accounting.Trust) []audit.View {
 // auditOf claims what the accountant computes for one round. The learner's view has k users who change together, k^2 at
 // most the rounds of a user (docs/proofs/theorem-a.md, section 4), an operator's view the same, and the view of one
 // report as many of its units; the intruder looks into one round, and one user changes.
-func auditOf(accountant *accounting.Accountant, view audit.View, params randomizer.Params, release accounting.Release,
+func auditOf(view audit.View, params randomizer.Params, release accounting.Release,
 	of report.Statistic, minimum uint64) Audit {
 	honest := release.HonestFraction.Floor(release.Users)
 	m := Mechanism{Statistic: of.String(), Cohort: release.Users, Dim: release.Dim,
@@ -162,7 +161,7 @@ func auditOf(accountant *accounting.Accountant, view audit.View, params randomiz
 		View: view, Params: params, Users: users, Minimum: minimum, Dishonest: users - honest, Together: m.UsersTogether,
 		Within: m.UnitsTogether,
 		Claim: func(epsilon float64) (float64, error) {
-			f, err := accountant.ReleaseDelta(release, epsilon)
+			f, err := release.Delta(epsilon)
 			switch view {
 			case audit.Intruder:
 				return f.Intruder, err

@@ -22,7 +22,7 @@ func blocksJob(t *testing.T, change func(*planning.Problem), sets ...string) run
 	job := quickstartJob(t, sets...)
 	p := job.Problem
 	change(&p)
-	proposal, err := planning.NewPlanner().Plan(p)
+	proposal, err := planning.MakePlan(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,19 +116,7 @@ func (p pin) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, "."+pinFile+"-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(append(data, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), filepath.Join(dir, pinFile)); err != nil {
-		return err
-	}
-	return disk.SyncFolder(dir)
+	return disk.Durable.Replace(filepath.Join(dir, pinFile), append(data, '\n'))
 }
 
 // differs returns an error if the folder was made for data other than d.

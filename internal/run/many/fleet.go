@@ -19,11 +19,11 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// Default periods.
+// Periods.
 const (
-	defaultEvery = 2 * time.Second
-	firstWait    = time.Second // before a failed member is started again; doubles with each failure in a row
-	longestWait  = time.Minute
+	every       = 2 * time.Second // between looks at the list
+	firstWait   = time.Second     // before a failed member is started again; doubles with each failure in a row
+	longestWait = time.Minute
 )
 
 // Config configures a fleet.
@@ -32,9 +32,8 @@ type Config struct {
 	// Run runs one task until it has ended (nil), it fails, or ctx is done. What it registers and shows through its
 	// seat is gone when it returns. An error that stays the same when the member is started again is marked by [Lasting].
 	Run      func(ctx context.Context, e Entry, seat *Seat) error
-	Starting string        // says in a sentence what a member does that shows nothing yet
-	Over     string        // says in a sentence that a member returned without an error; empty: that the task has ended
-	Every    time.Duration // between looks at the list; 0: 2 s
+	Starting string // says in a sentence what a member does that shows nothing yet
+	Over     string // says in a sentence that a member returned without an error; empty: that the task has ended
 	Logger   *slog.Logger
 }
 
@@ -149,7 +148,6 @@ type ending struct {
 
 // New returns a fleet.
 func New(c Config) *Fleet {
-	c.Every = cmp.Or(c.Every, defaultEvery)
 	return &Fleet{config: c, ended: make(chan *ending), members: map[stream.Task]*member{},
 		changed: map[stream.Task]bool{}}
 }
@@ -171,7 +169,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 			}
 		}
 	}()
-	tick := time.NewTicker(f.config.Every)
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		f.follow(ctx, &running)

@@ -14,19 +14,19 @@ import (
 
 // A fullDiskError ends a pipeline whose disk is full: from then on its broker refuses writes, with room or without,
 // until the process is started again.
-type fullDiskError struct{ Err error }
+type fullDiskError struct{ err error }
 
 // Error names the cause, and what to do.
 func (e *fullDiskError) Error() string {
-	cause := e.Err.Error()
-	if errors.Is(e.Err, natsjs.ErrFullDisk) { // which speaks of a server by itself
+	cause := e.err.Error()
+	if errors.Is(e.err, natsjs.ErrFullDisk) { // which speaks of a server by itself
 		cause = "its broker cannot write"
 	}
 	return fmt.Sprintf(
 		"the disk of the state folder is full: %s. Make room: the same command again goes on where this one stopped", cause)
 }
 
-func (e *fullDiskError) Unwrap() error { return e.Err }
+func (e *fullDiskError) Unwrap() error { return e.err }
 
 // end ends a pipeline with its first fullDiskError.
 type end context.CancelCauseFunc

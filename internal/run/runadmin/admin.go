@@ -29,7 +29,7 @@ type Config struct {
 	ReportBytes   int64              // of a new task's reports that wait at the broker; 0: what the plan's reports take
 	Role          natsadmin.Role     // doctor: of the credentials, empty to find out
 	StateDir      string             // doctor: of the learner; empty: not looked at
-	Silence       time.Duration      // doctor: how long that learner may take to begin an answer; 0: see statedir.Where
+	silence       time.Duration      // doctor: how long that learner may take to begin an answer; 0: see statedir.Where
 	Routes        []string           // doctor: host:port of the links between the broker's servers; see admin.Expect
 	Relay         relayclient.Config // doctor: in front of the broker; without an address: not looked at
 	Logger        *slog.Logger

@@ -54,7 +54,7 @@ func (v *visit) folder(ctx context.Context) {
 	}
 	var at state.Checkpoint
 	var archive error // what is amiss with the whole ledger
-	err = statedir.Copy(ctx, statedir.Where{StateDir: v.StateDir, Silence: v.Silence}, func(c state.Checkpoint,
+	err = statedir.Copy(ctx, statedir.Where{StateDir: v.StateDir, Silence: v.silence}, func(c state.Checkpoint,
 		entries iter.Seq2[state.Entry, error], _ iter.Seq2[state.Kept, error]) error {
 		at = c // whole, and the newest entries lead to its sums: what is amiss now is of the archive, or of the sums before
 		archive = c.VerifyLedger(state.Ledger{}, entries)

@@ -55,7 +55,7 @@ func TestDoctorOfAStoppedLearner(t *testing.T) {
 	}
 	says := func(silence time.Duration) (all string, lock natsadmin.Finding) {
 		t.Helper()
-		list, err := Doctor(t.Context(), Config{StateDir: dir, Silence: silence})
+		list, err := Doctor(t.Context(), Config{StateDir: dir, silence: silence})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -68,7 +68,7 @@ func (v View) adversaries(spent float64) (Adversaries, error) {
 		if err != nil {
 			return Adversaries{}, fmt.Errorf("stored plan: %w", err)
 		}
-		g, err := accounting.NewAccountant().RepeatedEpsilon(1, [][]accounting.Release{releases}, p.Delta)
+		g, err := accounting.RepeatedEpsilon(1, [][]accounting.Release{releases}, p.Delta)
 		if err != nil {
 			return Adversaries{}, fmt.Errorf("stored plan: %w", err)
 		}

@@ -322,7 +322,7 @@ func TestLiarsTogether(t *testing.T) {
 					views = append(views, accounting.Mechanism{Trials: of.pin.Trials[k], P: 0.5, Levels: int(m.Levels),
 						Dim: int(m.Dim), Rounds: 1, Units: of.pin.Units})
 				}
-				cost, err := accounting.NewAccountant().Epsilon(body.Plan.Delta, views...)
+				cost, err := accounting.Epsilon(body.Plan.Delta, views...)
 				must(err)
 				if most > int(at.Stint.Rounds) || cost > body.Plan.Epsilon*(1+1e-9) {
 					t.Errorf("%+v, %s, lie %d: %d different reports about a block, in a stint of %d rounds, which cost %v, of %v", c,
@@ -346,10 +346,10 @@ func TestLiarsTogether(t *testing.T) {
 // noise off the total, and not against two who know each other's.
 func TestSiloKnowsItsNoise(t *testing.T) {
 	plan := planned(fmt.Sprintf(silos, "shuffle", "proved", "")).Plan
-	m, a := plan.Phases[0].Mechanism, accounting.NewAccountant()
+	m := plan.Phases[0].Mechanism
 	cost := func(honest uint64) float64 {
-		e, err := a.Epsilon(plan.Delta, accounting.Mechanism{Trials: honest * uint64(m.Trials), P: 0.5, Levels: int(m.Levels),
-			Dim: int(m.Dim), Rounds: 1, Units: m.Units})
+		e, err := accounting.Epsilon(plan.Delta, accounting.Mechanism{Trials: honest * uint64(m.Trials), P: 0.5,
+			Levels: int(m.Levels), Dim: int(m.Dim), Rounds: 1, Units: m.Units})
 		must(err)
 		return e
 	}

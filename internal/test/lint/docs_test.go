@@ -2,9 +2,11 @@ package lint
 
 import (
 	"go/ast"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -94,6 +96,96 @@ func TestCommentsNameWhatExists(t *testing.T) {
 	if seen < 30 {
 		t.Errorf("found only %d names in comments: the pattern is broken", seen)
 	}
+}
+
+// page finds a page that a text of the program names, and the section after a comma.
+var page = regexp.MustCompile(`\bdocs/[a-z0-9/-]+\.md\b(?:,\s+"?([^"():;.]+))?`)
+
+// bold finds the words in bold that a paragraph begins with.
+var bold = regexp.MustCompile(`(?m)^\*\*([^*]+)\*\*`)
+
+// TestTextsNamePages: the pages that help, messages, errors and comments name are there, and have the sections that a
+// text names after a page: the words after the comma begin with a heading of it, or with words in bold that a paragraph
+// begins with.
+func TestTextsNamePages(t *testing.T) {
+	seen, sections := 0, 0
+	for _, f := range sources(t) {
+		if f.generated() {
+			continue
+		}
+		look := func(at token.Pos, text string, comment bool) {
+			for _, match := range page.FindAllStringSubmatch(text, -1) {
+				name, words, _ := strings.Cut(match[0], ",")
+				doc := filepath.Join(root, name)
+				if seen++; !exists(doc) {
+					t.Errorf("%s names %s, which does not exist", f.fset.Position(at), name)
+				} else if words != "" && !comment {
+					sections++
+					if !begins(t, doc, match[1]) {
+						t.Errorf("%s: %s has no section for %q", f.fset.Position(at), name, match[1])
+					}
+				}
+			}
+		}
+		for _, c := range f.ast.Comments {
+			look(c.Pos(), c.Text(), true)
+		}
+		if !f.test {
+			ast.Inspect(f.ast, func(n ast.Node) bool {
+				e, ok := n.(ast.Expr)
+				if !ok {
+					return true
+				}
+				text := literal(e)
+				look(e.Pos(), text, false)
+				return text == ""
+			})
+		}
+	}
+	if seen < 100 || sections < 10 {
+		t.Errorf("found only %d pages and %d sections in texts: the pattern is broken", seen, sections)
+	}
+}
+
+// literal returns the text of a string literal, or of those that are put together.
+func literal(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		if e.Kind == token.STRING {
+			text, _ := strconv.Unquote(e.Value)
+			return text
+		}
+	case *ast.BinaryExpr:
+		if e.Op == token.ADD {
+			return literal(e.X) + literal(e.Y)
+		}
+	}
+	return ""
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
+// begins reports whether words begin with a heading of a document, or with words in bold.
+func begins(t *testing.T, doc, words string) bool {
+	t.Helper()
+	anchors := headings(t, doc)
+	text, err := os.ReadFile(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, match := range bold.FindAllStringSubmatch(string(text), -1) {
+		anchors[anchor(match[1])] = true
+	}
+	words = anchor(strings.Join(strings.Fields(words), " "))
+	for a := range anchors {
+		if words == a || strings.HasPrefix(words, a+"-") {
+			return true
+		}
+	}
+	return false
 }
 
 // declared returns the types and packages of the module by name, and what each of them has: methods and fields as
@@ -200,7 +292,7 @@ func TestDocumentsNameMembers(t *testing.T) {
 	}
 }
 
-// headings returns the anchors of a document's headings: lower case, punctuation dropped, spaces as hyphens.
+// headings returns the anchors of a document's headings.
 func headings(t *testing.T, doc string) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile(doc)
@@ -209,10 +301,15 @@ func headings(t *testing.T, doc string) map[string]bool {
 	}
 	out := map[string]bool{}
 	for _, match := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
-		anchor := regexp.MustCompile(`[^\pL\pN_ -]`).ReplaceAllString(strings.ToLower(match[1]), "")
-		out["#"+strings.ReplaceAll(anchor, " ", "-")] = true
+		out[anchor(match[1])] = true
 	}
 	return out
+}
+
+// anchor returns the anchor of a heading: lower case, punctuation dropped, spaces as hyphens.
+func anchor(heading string) string {
+	kept := regexp.MustCompile(`[^\pL\pN_ -]`).ReplaceAllString(strings.ToLower(heading), "")
+	return "#" + strings.ReplaceAll(kept, " ", "-")
 }
 
 // A page of a paper says of every statement of its table in which files it lives, and which tests hold it.

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"go/ast"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -58,6 +59,50 @@ func TestTypesHaveFewFields(t *testing.T) {
 			return true
 		})
 	}
+}
+
+// TestSecretsAreNoJSON: a type that prints a placeholder by a Format method marshals to one too, unless encoding/json
+// finds no exported field in it.
+func TestSecretsAreNoJSON(t *testing.T) {
+	shown, formats, marshals := map[string]bool{}, map[string]token.Position{}, map[string]bool{}
+	for _, f := range sources(t) {
+		if f.test {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.TypeSpec:
+				shown[f.dir()+"."+n.Name.Name] = marshalled(n.Type)
+			case *ast.FuncDecl:
+				if n.Recv == nil {
+					return true
+				}
+				switch of := f.dir() + "." + receiver(n.Recv.List[0].Type); n.Name.Name {
+				case "Format":
+					formats[of] = f.fset.Position(n.Pos())
+				case "MarshalText":
+					marshals[of] = true
+				}
+			}
+			return true
+		})
+	}
+	for of, at := range formats {
+		if shown[of] && !marshals[of] {
+			t.Errorf("%s: encoding/json shows what Format of %s hides: want MarshalText", at, of)
+		}
+	}
+	if len(formats) < 15 {
+		t.Errorf("found only %d types with Format: the walk is broken", len(formats))
+	}
+}
+
+// marshalled reports whether encoding/json finds anything in a type: it is no struct, or has an exported field.
+func marshalled(e ast.Expr) bool {
+	s, ok := e.(*ast.StructType)
+	return !ok || slices.ContainsFunc(s.Fields.List, func(field *ast.Field) bool {
+		return len(field.Names) == 0 || slices.ContainsFunc(field.Names, (*ast.Ident).IsExported)
+	})
 }
 
 func TestPackagesHaveComments(t *testing.T) {

@@ -129,7 +129,7 @@ var laterMutants = []mutant{
 		name: "one of the releases of a phase is charged", file: "learner/research/curator/accelerated.go", pkg: "learner/research/curator",
 		tests: "TestStepsAreChargedTogether",
 		edits: []edit{
-			{"l.curve(a, ratio, ph.all())", "l.curve(a, ratio, 1)"},
+			{"l.curve(ratio, ph.all())", "l.curve(ratio, 1)"},
 		},
 	},
 	{
@@ -150,7 +150,7 @@ var laterMutants = []mutant{
 		name: "slack is of one coordinate", file: "randomizer/accounting/rdp.go", pkg: "randomizer/accounting",
 		tests: "TestSlackIsOfAllCoordinates",
 		edits: []edit{
-			{"tau := float64(dim) * l.Tau", "tau := l.Tau"},
+			{"tau := float64(dim) * l.tau", "tau := l.tau"},
 		},
 	},
 	{

@@ -155,7 +155,7 @@ var noiseMutants = []mutant{
 		name: "an operator sees one participation of several", file: "randomizer/accounting/repeated.go", pkg: "randomizer/accounting",
 		tests: "TestSplitNeverBelowExactAttack|TestSplitAdversaries",
 		edits: []edit{
-			{"a.worst([]turns{{times, held}})", "a.worst([]turns{{times - 1, seen}, {1, held}})"},
+			{"worst([]turns{{times, held}})", "worst([]turns{{times - 1, seen}, {1, held}})"},
 		},
 	},
 	{

@@ -74,11 +74,11 @@ func plainSensitivity(people int, l float64) float64 {
 }
 
 // run runs Algorithm 3. Phases have people of their own.
-func (f *filteredPlan) run(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (result,
+func (f *filteredPlan) run(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result,
 	error) {
 	people, err := admitted(f.public, loss, people)
 	if err != nil {
-		return result{}, err
+		return Result{}, err
 	}
 	return follow(f.public.start(), len(f.phases), func(i int, from []float64) ([]float64, bool, error) {
 		mine := people[:f.phases[i].people]
@@ -182,7 +182,7 @@ func (f *filteredPlan) unfiltered() bool {
 // calibrate gives every phase a lattice of few trials at which all of its tests and releases together are within the
 // budget, and returns the largest delta that was evaluated.
 func (f *filteredPlan) calibrate() (spent float64, err error) {
-	p, a := f.public, accounting.NewAccountant()
+	p := f.public
 	for i := range f.phases {
 		ph := &f.phases[i]
 		spend := ph.threshold.test.Delta
@@ -193,7 +193,7 @@ func (f *filteredPlan) calibrate() (spent float64, err error) {
 		}
 		ratio, delta := f.ratio(*ph), 0.
 		if ph.lattice, delta, err = smallest(p.Dim, p.Lipschitz, ratio, p.Budget.Delta, func(l lattice) float64 {
-			return spend(p.Budget.Epsilon, l.curve(a, ratio, ph.all()))
+			return spend(p.Budget.Epsilon, l.curve(ratio, ph.all()))
 		}); err != nil {
 			return 0, err
 		}

@@ -123,7 +123,7 @@ func TestAttackOnGroups(t *testing.T) {
 	ratio := c.filter.sensitivity(groups, ball) / (2 * ball)
 	var curve accounting.Curve
 	enough := func(l lattice) bool {
-		curve, err = accounting.NewAccountant().Curve(l.mechanism(ratio, 1))
+		curve, err = accounting.Compose(l.mechanism(ratio, 1))
 		return err == nil && c.test.Profile(b.Epsilon, curve) <= b.Delta
 	}
 	l := lattice{1, int(4 / ratio), 2} // coarse: noise of few coins is drawn fast
@@ -166,7 +166,7 @@ func TestAttackOnGroups(t *testing.T) {
 	open := c
 	open.test.Threshold = 0
 	own, fine := apart/(2*ball), lattice{1, int(8 * ball / apart), 128}
-	if curve, err = accounting.NewAccountant().Curve(fine.mechanism(own, 1)); err != nil {
+	if curve, err = accounting.Compose(fine.mechanism(own, 1)); err != nil {
 		t.Fatal(err)
 	}
 	above, share := attack(runs, curve.Delta, 3, with(open, fine, far, near))
@@ -206,7 +206,7 @@ func TestAttackOnFilteredSteps(t *testing.T) {
 	l := lattice{1, int(4 / ratio), 2}
 	var curve accounting.Curve
 	for {
-		if curve, err = accounting.NewAccountant().Curve(l.mechanism(ratio, steps)); err != nil {
+		if curve, err = accounting.Compose(l.mechanism(ratio, steps)); err != nil {
 			t.Fatal(err)
 		}
 		if c.test.Delta(b.Epsilon, curve) <= b.Delta {
@@ -260,7 +260,7 @@ func TestAttackOnFilteredSteps(t *testing.T) {
 	open := c
 	open.test.Threshold = -people * people
 	fine := lattice{1, int(8 * ball / apart), 512}
-	if curve, err = accounting.NewAccountant().Curve(fine.mechanism(apart/(2*ball), steps)); err != nil {
+	if curve, err = accounting.Compose(fine.mechanism(apart/(2*ball), steps)); err != nil {
 		t.Fatal(err)
 	}
 	above, share := attack(5*runs, curve.Delta, 3, with(open, fine, far, near))

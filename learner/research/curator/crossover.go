@@ -28,15 +28,15 @@ var contests = [...]Contest{
 // Contests returns all of them.
 func Contests() []Contest { return append([]Contest(nil), contests[:]...) }
 
-// Ratio returns the noise of one coordinate of the method's release over that of the baseline; +Inf: too few
+// noiseRatio returns the noise of one coordinate of the method's release over that of the baseline; +Inf: too few
 // people.
-func (c Contest) Ratio(p Public) float64 { return c.ratio(p)(float64(p.Items)) }
+func (c Contest) noiseRatio(p Public) float64 { return c.ratio(p)(float64(p.Items)) }
 
 // Root returns the number of items from which on the method would have less noise if noise fell like its root
 // from 16 on, however far gradients may be there.
 func (c Contest) Root(p Public) float64 {
 	p.Items = 16
-	ratio := c.Ratio(p)
+	ratio := c.noiseRatio(p)
 	if c.Method == "gradscore" {
 		ratio = uncapped(p) / minimiserNoise(p)
 	}

@@ -65,8 +65,8 @@ func TestManyPeopleHaveACrossover(t *testing.T) {
 	near(t, "100,000 people", float64(from), 1.73e6, 0.1)
 	for _, m := range []int{from / 2, from * 2} {
 		p := sixteen(1, 100_000)
-		if p.Items = m; (c.Ratio(p) > 1) != (m < from) {
-			t.Errorf("%d items: ratio %v, crossover at %d", m, c.Ratio(p), from)
+		if p.Items = m; (c.noiseRatio(p) > 1) != (m < from) {
+			t.Errorf("%d items: ratio %v, crossover at %d", m, c.noiseRatio(p), from)
 		}
 	}
 }
@@ -91,11 +91,11 @@ func TestSpreadAndFewPeople(t *testing.T) {
 	for _, c := range Contests() {
 		p := sixteen(4, 5000)
 		p.Items = 4096 // from which on no bound but the rows' own is reached
-		all, some := c.Ratio(p), p
+		all, some := c.noiseRatio(p), p
 		if some.Spread = 0.1; c.Method != "gradscore" {
-			near(t, c.Method, c.Ratio(some), all/10, 1e-3)
-		} else if c.Ratio(some) > all/5 {
-			t.Errorf("%s: %v of %v", c.Method, c.Ratio(some), all)
+			near(t, c.Method, c.noiseRatio(some), all/10, 1e-3)
+		} else if c.noiseRatio(some) > all/5 {
+			t.Errorf("%s: %v of %v", c.Method, c.noiseRatio(some), all)
 		}
 		for _, n := range []int{1, 2, 17} {
 			if p.People = n; c.From(p) != 0 {
@@ -114,7 +114,7 @@ func TestPlansHaveTheirFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	near(t, "gradscore", plan.NoiseStd, contests[0].Ratio(p)*minimiserNoise(p), 0.05)
+	near(t, "gradscore", plan.NoiseStd, contests[0].noiseRatio(p)*minimiserNoise(p), 0.05)
 
 	p.People, p.Ridge, p.Budget = 2000, 0, budget(4)
 	g, err := searchGroups(p)

@@ -93,7 +93,7 @@ type deletion struct {
 }
 
 // newDeletion returns a deletion that is calibrated within the budget.
-func newDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int, l law) (*deletion,
+func newDeletion(p Public, b accounting.Budget, lambda float64, people int, l law) (*deletion,
 	error) {
 	if least := leastDeletions(l); people < least {
 		return nil, &TooFewError{People: people, Least: least}
@@ -110,7 +110,7 @@ func newDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda
 	q.People = people
 	d.sensitivity = deletionSensitivity(q, float64(p.Items), l.Kappa()) * p.Lipschitz / s.weight
 	d.scored = scored{deletions: l, radius: s.ball(), ratio: d.ratio}
-	return d, d.calibrate(a, p.Dim, b)
+	return d, d.calibrate(p.Dim, b)
 }
 
 // ratio returns the ratio for values (s + t + 2) Delta apart, which were computed once, so that only the
@@ -185,7 +185,7 @@ func planDeletion(p Public) (*Plan, error) {
 		std := noise * deletionSensitivity(p, float64(p.Items), l.Kappa()) * p.Lipschitz / (lambda + p.Ridge)
 		return gradscoreRisk(p, lambda, p.People, std, 0)
 	})
-	d, err := newDeletion(accounting.NewAccountant(), p, p.Budget, lambda, p.People, l)
+	d, err := newDeletion(p, p.Budget, lambda, p.People, l)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 // TestDeletionByBruteForce holds scores against their definition, and neighbours against what is charged: scores at
@@ -169,7 +168,7 @@ func TestDeletionIsReleasedByItsScore(t *testing.T) {
 func TestDeletionIsChargedByItsScores(t *testing.T) {
 	p := public(7, 4, 1, 20)
 	p.Budget.Delta = 1e-2
-	d, err := newDeletion(accounting.NewAccountant(), p, p.Budget, 4, p.People, lawOf(t, 8, 1))
+	d, err := newDeletion(p, p.Budget, 4, p.People, lawOf(t, 8, 1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -152,7 +152,7 @@ func plannedNoise(p Public, lambda float64, people int, l law, perDistance float
 }
 
 // bestGradscore returns a calibrated gradscore, with the law of the least planned noise for its distances.
-func bestGradscore(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (*gradscore,
+func bestGradscore(p Public, b accounting.Budget, lambda float64, people int) (*gradscore,
 	error) {
 	l, noise := bestLaw(b, func(l law) func(s, t int) float64 {
 		g, err := newGradscore(p, lambda, people, l)
@@ -168,7 +168,7 @@ func bestGradscore(a *accounting.Accountant, p Public, b accounting.Budget, lamb
 	if err != nil {
 		return nil, err
 	}
-	return g, g.calibrate(a, p.Dim, b)
+	return g, g.calibrate(p.Dim, b)
 }
 
 // notes returns the constants as they are printed.
@@ -212,7 +212,7 @@ func planGradscore(p Public) (*Plan, error) {
 	lambda := argmin(p.lightest(), p.heaviest(), func(lambda float64) float64 {
 		return gradscoreRisk(p, lambda, p.People, plannedNoise(p, lambda, p.People, l, noise), 0)
 	})
-	g, err := bestGradscore(accounting.NewAccountant(), p, p.Budget, lambda, p.People)
+	g, err := bestGradscore(p, p.Budget, lambda, p.People)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer"
-	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 // TestGradscoreNoise: of 10^4 people of 16 rows at epsilon 1, gamma of the formula is 5.02 L, and with it noise was
@@ -21,7 +20,7 @@ func TestGradscoreNoise(t *testing.T) {
 	for _, beta := range []float64{1, 10, 100} {
 		p := public(10000, 16, 1, 1)
 		p.Smoothness, p.Ridge = beta, 1
-		g, err := bestGradscore(accounting.NewAccountant(), p, p.Budget, 0, p.People)
+		g, err := bestGradscore(p, p.Budget, 0, p.People)
 		if err != nil {
 			t.Fatal(err)
 		}

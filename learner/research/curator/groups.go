@@ -40,11 +40,11 @@ func (g *groupPlan) ratio(ph groupPhase) float64 {
 }
 
 // run runs Algorithm 1. Phases have people of their own.
-func (g *groupPlan) run(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (result, error) {
+func (g *groupPlan) run(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error) {
 	c := &g.constants
 	people, err := admitted(g.public, loss, people)
 	if err != nil {
-		return result{}, err
+		return Result{}, err
 	}
 	return follow(g.public.start(), len(g.phases), func(i int, from []float64) ([]float64, bool, error) {
 		ph, points, mean := g.phases[i], make([][]float64, c.groups), make([]float64, len(from))
@@ -121,7 +121,7 @@ func planGroups(p Public) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, a, spent := &g.constants, accounting.NewAccountant(), 0.
+	c, spent := &g.constants, 0.
 	for i := range g.phases {
 		ph := &g.phases[i]
 		if err := c.filter.scaled(ph.tau).validate(c.groups); err != nil {
@@ -129,7 +129,7 @@ func planGroups(p Public) (*Plan, error) {
 		}
 		ratio, delta := g.ratio(*ph), 0.
 		if ph.lattice, delta, err = smallest(p.Dim, g.ball(*ph), ratio, p.Budget.Delta, func(l lattice) float64 {
-			return c.test.Profile(p.Budget.Epsilon, l.curve(a, ratio, 1))
+			return c.test.Profile(p.Budget.Epsilon, l.curve(ratio, 1))
 		}); err != nil {
 			return nil, err
 		}

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 // halves returns the people of so many phases: the first half of all, half of the others, and so on; the last
@@ -92,10 +91,10 @@ func inTurns(name string, p Public, parts [][2]int, turns []turn, bound float64,
 		std, delta := t.cost()
 		plan.NoiseStd, plan.Spent.Delta = std, max(plan.Spent.Delta, delta)
 	}
-	plan.run = func(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (result, error) {
+	plan.run = func(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error) {
 		t, err := newTable(p, loss, people)
 		if err != nil {
-			return result{}, err
+			return Result{}, err
 		}
 		return follow(p.start(), len(turns), func(i int, from []float64) ([]float64, bool, error) {
 			return turns[i].release(ctx, t, from, numbers(parts[i]), entropy)
@@ -106,12 +105,12 @@ func inTurns(name string, p Public, parts [][2]int, turns []turn, bound float64,
 
 // follow takes turns from a point on. After a halt the other turns are taken all the same, from the last released
 // point, and nothing of them is used.
-func follow(x []float64, turns int, release func(i int, from []float64) ([]float64, bool, error)) (result, error) {
-	r := result{Model: x}
+func follow(x []float64, turns int, release func(i int, from []float64) ([]float64, bool, error)) (Result, error) {
+	r := Result{Model: x}
 	for i := range turns {
 		next, released, err := release(i, r.Model)
 		if err != nil {
-			return result{}, err
+			return Result{}, err
 		}
 		if r.Halted = r.Halted || !released; !r.Halted {
 			r.Model, r.Phase = next, i+1
@@ -167,9 +166,9 @@ func planOutputPhases(p Public) (*Plan, error) {
 		}
 		return nil, fmt.Errorf("output-phases: no course of phases of %d people has a finite bound", p.People)
 	}
-	a, parts, turns := accounting.NewAccountant(), halves(p.People, c.phases), make([]turn, c.phases)
+	parts, turns := halves(p.People, c.phases), make([]turn, c.phases)
 	for i := range turns {
-		o, err := newOutput(a, p, c.at(i), parts[i][1]-parts[i][0])
+		o, err := newOutput(p, c.at(i), parts[i][1]-parts[i][0])
 		if err != nil {
 			return nil, err
 		}

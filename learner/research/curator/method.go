@@ -102,21 +102,21 @@ type Plan struct {
 	unfiltered bool // what is released is decided by no filter, although the method has one
 
 	// run is the method; people are as many as were planned for, entropy is not nil.
-	run func(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (result, error)
+	run func(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error)
 }
 
 // Fit releases a model. It refuses another number of people than was planned for, and losses that the method is not
 // proved for; it gives up between two passes when ctx ends. Errors reveal nothing about rows.
-func (p *Plan) Fit(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (result, error) {
+func (p *Plan) Fit(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error) {
 	switch {
 	case len(people) != p.Public.People:
-		return result{}, fmt.Errorf("%s: %d people: planned for %d", p.Method, len(people), p.Public.People)
+		return Result{}, fmt.Errorf("%s: %d people: planned for %d", p.Method, len(people), p.Public.People)
 	case entropy == nil:
-		return result{}, fmt.Errorf("%s: no entropy", p.Method)
+		return Result{}, fmt.Errorf("%s: no entropy", p.Method)
 	}
 	r, err := p.run(ctx, loss, people, entropy)
 	if err != nil {
-		return result{}, fmt.Errorf("%s: %w", p.Method, err)
+		return Result{}, fmt.Errorf("%s: %w", p.Method, err)
 	}
 	return r, nil
 }

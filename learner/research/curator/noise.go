@@ -30,8 +30,8 @@ func (l lattice) params(ball float64) randomizer.Params {
 
 // curve returns the privacy curve of this many releases. If they form no mechanism it is the zero curve,
 // which promises nothing.
-func (l lattice) curve(a *accounting.Accountant, ratio float64, rounds int) accounting.Curve {
-	c, _ := a.Curve(l.mechanism(ratio, rounds))
+func (l lattice) curve(ratio float64, rounds int) accounting.Curve {
+	c, _ := accounting.Compose(l.mechanism(ratio, rounds))
 	return c
 }
 
@@ -118,6 +118,6 @@ func smallest(dim int, ball, ratio, most float64, delta func(lattice) float64) (
 }
 
 // cheapest calls smallest for one release within a budget.
-func cheapest(a *accounting.Accountant, dim int, ball, ratio float64, b accounting.Budget) (lattice, float64, error) {
-	return smallest(dim, ball, ratio, b.Delta, func(l lattice) float64 { return l.curve(a, ratio, 1).Delta(b.Epsilon) })
+func cheapest(dim int, ball, ratio float64, b accounting.Budget) (lattice, float64, error) {
+	return smallest(dim, ball, ratio, b.Delta, func(l lattice) float64 { return l.curve(ratio, 1).Delta(b.Epsilon) })
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 // TestReleasesCarryTheirNoise: what is released of the same people spreads as the plan says. The standard deviation
@@ -22,18 +21,17 @@ func TestReleasesCarryTheirNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := accounting.NewAccountant()
-	g, err := bestGradscore(a, p, p.Budget, 0, p.People)
+	g, err := bestGradscore(p, p.Budget, 0, p.People)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := newOutput(a, p, 0, p.People)
+	o, err := newOutput(p, 0, p.People)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s, err := newPass(p, 0.01, p.People)
 	if err == nil {
-		err = s.calibrate(a)
+		err = s.calibrate()
 	}
 	if err != nil {
 		t.Fatal(err)

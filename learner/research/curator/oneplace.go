@@ -58,7 +58,7 @@ func (m Method) onePlace(of oneplace.Problem) (*oneplace.Plan, error) {
 	p := plan.Public
 	out := &oneplace.Plan{Spent: plan.Spent, Phases: plan.Phases, Least: m.Least(p), NoiseStd: plan.NoiseStd,
 		Bound: plan.Bound, OnRecords: plan.OnRecords, Notes: slices.Clone(plan.Notes), Better: better(of, plan)}
-	if trivial := p.Trivial(); !(plan.Bound < trivial) {
+	if trivial := p.trivial(); !(plan.Bound < trivial) {
 		out.Notes = append(out.Notes,
 			fmt.Sprintf("its bound of %.3g says nothing: the start, which needs no data, is within %.3g", plan.Bound, trivial))
 	}
@@ -93,7 +93,7 @@ func (m Method) forLoss(of oneplace.Problem) (*Plan, convex.Loss, error) {
 		return nil, nil, err
 	}
 	const factor, most = 4, 12 // the first gap is all that there is to lose
-	first := p.Trivial() / convex.SmoothingGap(of.Loss, 1)
+	first := p.trivial() / convex.SmoothingGap(of.Loss, 1)
 	var best *Plan
 	var smooth convex.Loss
 	var failed error
@@ -166,7 +166,7 @@ func better(of oneplace.Problem, plan *Plan) string {
 		return ""
 	}
 	for _, c := range contests {
-		ratio := c.Ratio(plan.Public)
+		ratio := c.noiseRatio(plan.Public)
 		if plan.unfiltered || c.Method != plan.Method || c.Paper || !(ratio > 1) || math.IsInf(ratio, 1) {
 			continue
 		}

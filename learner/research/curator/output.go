@@ -27,13 +27,13 @@ func (o *output) ratio() float64 {
 func (o *output) cost() (std, delta float64) { return o.lattice.std(o.ball()), o.delta }
 
 // newOutput calibrates one release within the budget of p.
-func newOutput(a *accounting.Accountant, p Public, lambda float64, people int) (*output, error) {
+func newOutput(p Public, lambda float64, people int) (*output, error) {
 	s, err := newSolver(p, lambda+p.Ridge, people)
 	if err != nil {
 		return nil, err
 	}
 	o := &output{solver: s, lambda: lambda, people: people}
-	o.lattice, o.delta, err = cheapest(a, p.Dim, o.ball(), o.ratio(), p.Budget)
+	o.lattice, o.delta, err = cheapest(p.Dim, o.ball(), o.ratio(), p.Budget)
 	return o, err
 }
 
@@ -104,7 +104,7 @@ func planOutput(p Public) (*Plan, error) {
 		std := perMove * (s.moves(p.People) + 2*s.xi)
 		return outputRisk(p, lambda, p.Set.Radius(), p.People, std, s.xi)
 	})
-	o, err := newOutput(accounting.NewAccountant(), p, lambda, p.People)
+	o, err := newOutput(p, lambda, p.People)
 	if err != nil {
 		return nil, err
 	}

@@ -62,8 +62,7 @@ func TestOutputNoiseIsNearTheGaussian(t *testing.T) {
 	for _, eps := range []float64{0.5, 1, 4, 8} {
 		for _, n := range []int{1, 1000, 100000} {
 			p := public(n, 16, 10, eps)
-			a := accounting.NewAccountant()
-			o, err := newOutput(a, p, 0.1, n)
+			o, err := newOutput(p, 0.1, n)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,7 +10,7 @@ import (
 // A perturbation is SCOutputPert of Ghazi et al. 2023: the release, within a budget, of the minimiser over so many
 // people of the objective with (lambda/2)||. - c||^2, c the last released point. byGradscore and byDeletion are the
 // two.
-type perturbation func(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (perturbed,
+type perturbation func(p Public, b accounting.Budget, lambda float64, people int) (perturbed,
 	error)
 
 type perturbed interface {
@@ -18,9 +18,9 @@ type perturbed interface {
 	after() *scored
 }
 
-func byGradscore(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (perturbed,
+func byGradscore(p Public, b accounting.Budget, lambda float64, people int) (perturbed,
 	error) {
-	return bestGradscore(a, p, b, lambda, people)
+	return bestGradscore(p, b, lambda, people)
 }
 
 // A phasing is one of the paper's four phased methods: on disjoint people, each phase with the whole budget, or on
@@ -176,11 +176,11 @@ func (m phasing) plan(p Public) (*Plan, error) {
 
 // planOf calibrates the phases of a course.
 func (m phasing) planOf(p Public, c course, perturb perturbation) (*Plan, error) {
-	a, parts, turns, q := accounting.NewAccountant(), m.parts(p.People, c.phases), make([]turn, c.phases), p
+	parts, turns, q := m.parts(p.People, c.phases), make([]turn, c.phases), p
 	q.Failure = p.failure() / float64(c.phases)
 	releases := make([]*scored, c.phases)
 	for i := range turns {
-		t, err := perturb(a, q, m.budget(p.Budget, c.phases, i), m.weight(c, i), parts[i][1]-parts[i][0])
+		t, err := perturb(q, m.budget(p.Budget, c.phases, i), m.weight(c, i), parts[i][1]-parts[i][0])
 		if err != nil {
 			return nil, fmt.Errorf("%s: phase %d: %w", m.name, i+1, err)
 		}
@@ -188,7 +188,7 @@ func (m phasing) planOf(p Public, c course, perturb perturbation) (*Plan, error)
 	}
 	spent := 0.0
 	if !m.disjoint {
-		spent = together(a, p.Budget, releases)
+		spent = together(p.Budget, releases)
 	}
 	bound := m.risk(p, c, func(i int) float64 { std, _ := turns[i].cost(); return std },
 		func(i int) float64 { return turns[i].inexact() })

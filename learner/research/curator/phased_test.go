@@ -44,7 +44,7 @@ func TestPhasesSpendTheBudget(t *testing.T) {
 // TestPhasesAreChargedTogether: releases whose shares add up to a budget have less noise where they are charged
 // together, and are within it, but no longer with a twentieth of the trials less.
 func TestPhasesAreChargedTogether(t *testing.T) {
-	p, a := public(400, 1<<12, 2, 8), accounting.NewAccountant()
+	p := public(400, 1<<12, 2, 8)
 	for phases, gain := range map[int]float64{2: 1.25, 3: 1.5} {
 		var releases []*scored
 		stds := make([]float64, phases)
@@ -55,19 +55,19 @@ func TestPhasesAreChargedTogether(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := g.calibrate(a, p.Dim, b); err != nil {
+			if err := g.calibrate(p.Dim, b); err != nil {
 				t.Fatal(err)
 			}
 			releases = append(releases, g.after())
 			stds[i], _ = g.cost()
 		}
-		spent := together(a, p.Budget, releases)
+		spent := together(p.Budget, releases)
 		charge := func(share float64) float64 {
 			var profiles []func(eps float64) float64
 			for _, r := range releases {
 				l := r.lattice
 				l.trials = 2 * uint64(float64(l.trials/2)*share)
-				profiles = append(profiles, r.profile(accounting.NewAccountant(), l))
+				profiles = append(profiles, r.profile(l))
 			}
 			return accounting.ComposedDelta(p.Budget.Epsilon, profiles...)
 		}
@@ -91,7 +91,7 @@ func TestProfilesAreOfBothScores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.calibrate(accounting.NewAccountant(), p.Dim, p.Budget); err != nil {
+	if err := g.calibrate(p.Dim, p.Budget); err != nil {
 		t.Fatal(err)
 	}
 	r := g.after()
@@ -101,9 +101,9 @@ func TestProfilesAreOfBothScores(t *testing.T) {
 		for _, eps := range []float64{p.Budget.Epsilon, 0, -0.5, 2, 20} {
 			at, below := r.deletions.Survival()
 			want, _, _ := accounting.DeletionProfile(eps, at, below, func(s, t int) accounting.Curve {
-				return r.lattice.curve(accounting.NewAccountant(), r.ratio(s, t), 1)
+				return r.lattice.curve(r.ratio(s, t), 1)
 			})
-			if got := r.profile(accounting.NewAccountant(), r.lattice)(eps); !(got >= want) || got > 1.05*want {
+			if got := r.profile(r.lattice)(eps); !(got >= want) || got > 1.05*want {
 				t.Errorf("steep %v, epsilon %v: %v, want %v", steep, eps, got, want)
 			}
 		}
@@ -187,13 +187,13 @@ func TestPhasesOverExhaustiveSearch(t *testing.T) {
 	for i := range people {
 		people[i] = Person{{Value: []float64{1}, Label: 1}}
 	}
-	for _, form := range []perturbation{byDeletion, func(a *accounting.Accountant, p Public, b accounting.Budget,
+	for _, form := range []perturbation{byDeletion, func(p Public, b accounting.Budget,
 		lambda float64, people int) (perturbed, error) {
 		g, err := newGradscore(p, lambda, people, deletionLaw(b))
 		if err != nil {
 			return nil, err
 		}
-		return g, g.calibrate(a, p.Dim, b)
+		return g, g.calibrate(p.Dim, b)
 	}} {
 		plan, err := phasedSCO.planOf(p, course{2, 0.5, 4}, form)
 		if err != nil {
@@ -234,19 +234,19 @@ func TestLeastOfScoredMethods(t *testing.T) {
 // TestOneReleaseIsChargedItself: where charging releases together finds nothing cheaper, what they were calibrated
 // to spend is spent.
 func TestOneReleaseIsChargedItself(t *testing.T) {
-	p, a := public(200, 1<<12, 2, 8), accounting.NewAccountant()
+	p := public(200, 1<<12, 2, 8)
 	l, _ := calibratedLaw(p.Budget)
 	g, err := newGradscore(p, 1, p.People, l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.calibrate(a, p.Dim, p.Budget); err != nil {
+	if err := g.calibrate(p.Dim, p.Budget); err != nil {
 		t.Fatal(err)
 	}
 	before := g.lattice
 	for _, b := range []accounting.Budget{p.Budget, {Epsilon: p.Budget.Epsilon, Delta: 1e-30}} { // no trials meet the last
-		spent := together(a, b, []*scored{g.after()})
-		if own := g.profile(a, g.lattice)(p.Budget.Epsilon); !(spent >= own && spent <= p.Budget.Delta) || b.Delta < 1e-29 &&
+		spent := together(b, []*scored{g.after()})
+		if own := g.profile(g.lattice)(p.Budget.Epsilon); !(spent >= own && spent <= p.Budget.Delta) || b.Delta < 1e-29 &&
 			g.lattice != before {
 			t.Errorf("delta %v: spent %v, its own %v, %+v", b.Delta, spent, own, g.lattice)
 		}
@@ -254,7 +254,7 @@ func TestOneReleaseIsChargedItself(t *testing.T) {
 	}
 }
 
-func byDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (perturbed,
+func byDeletion(p Public, b accounting.Budget, lambda float64, people int) (perturbed,
 	error) {
-	return newDeletion(a, p, b, lambda, people, deletionLaw(b))
+	return newDeletion(p, b, lambda, people, deletionLaw(b))
 }

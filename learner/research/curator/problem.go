@@ -88,8 +88,8 @@ func (p Public) fits() bool {
 // diameter returns an upper bound on the set's diameter.
 func (p Public) diameter() float64 { return 2 * p.Set.Radius() }
 
-// Trivial bounds the excess risk of the set's start, which needs no data: (L + mu R) R.
-func (p Public) Trivial() float64 { return p.steepest() * p.Set.Radius() }
+// trivial bounds the excess risk of the set's start, which needs no data: (L + mu R) R.
+func (p Public) trivial() float64 { return p.steepest() * p.Set.Radius() }
 
 // start returns the point at which every method begins.
 func (p Public) start() []float64 {
@@ -102,7 +102,7 @@ func (p Public) start() []float64 {
 type Person = oneplace.Person
 
 // A Result is published.
-type result struct {
+type Result struct {
 	Model  []float64 // the last released point, in the set
 	Phase  int       // whose release it is; 0: the public start
 	Halted bool      // a test did not pass: public

@@ -22,15 +22,15 @@ func (r *scored) cost() (std, delta float64) { return r.lattice.std(r.radius), r
 func (r *scored) after() *scored { return r }
 
 // calibrate takes a lattice of few trials at which the release is within the budget.
-func (r *scored) calibrate(a *accounting.Accountant, dim int, b accounting.Budget) (err error) {
+func (r *scored) calibrate(dim int, b accounting.Budget) (err error) {
 	middle := r.deletions.Kappa()
 	r.lattice, r.delta, err = smallest(dim, r.radius, min(1, r.ratio(middle, middle)), b.Delta,
-		func(l lattice) float64 { return r.profile(a, l)(b.Epsilon) })
+		func(l lattice) float64 { return r.profile(l)(b.Epsilon) })
 	return err
 }
 
 // profile bounds what the release costs on a lattice, at every epsilon.
-func (r *scored) profile(a *accounting.Accountant, l lattice) func(eps float64) float64 {
+func (r *scored) profile(l lattice) func(eps float64) float64 {
 	at, below := r.deletions.Survival()
 	known := map[[2]int]accounting.Curve{}
 	return func(eps float64) float64 {
@@ -38,7 +38,7 @@ func (r *scored) profile(a *accounting.Accountant, l lattice) func(eps float64) 
 			scores := [2]int{s, t}
 			c, ok := known[scores]
 			if !ok {
-				c = l.curve(a, r.ratio(s, t), 1).Near(eps)
+				c = l.curve(r.ratio(s, t), 1).Near(eps)
 				known[scores] = c
 			}
 			return c
@@ -50,7 +50,7 @@ func (r *scored) profile(a *accounting.Accountant, l lattice) func(eps float64) 
 // together lowers the trials of releases one after the other, each calibrated for its share of a budget, by one
 // factor for all, as far as all of them are within the budget, and returns the delta that was evaluated for them at
 // its epsilon (docs/proofs/curator.md, Releases one after the other).
-func together(a *accounting.Accountant, b accounting.Budget, releases []*scored) float64 {
+func together(b accounting.Budget, releases []*scored) float64 {
 	spent, best := 0.0, make([]lattice, len(releases))
 	for i, r := range releases { // epsilons and deltas add up
 		spent, best[i] = spent+r.delta, r.lattice
@@ -60,7 +60,7 @@ func together(a *accounting.Accountant, b accounting.Budget, releases []*scored)
 		for i, r := range releases {
 			l := r.lattice
 			l.trials = 2 * uint64(math.Ceil(float64(l.trials/2)*factor))
-			ls, profiles[i] = append(ls, l), r.profile(a, l)
+			ls, profiles[i] = append(ls, l), r.profile(l)
 		}
 		return ls, accounting.ComposedDelta(b.Epsilon, profiles...)
 	}

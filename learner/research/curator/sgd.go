@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-
-	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 // A pass is one step a person of projected gradient descent, in the order of the people, and the release of the
@@ -53,8 +51,8 @@ func (s *pass) cost() (std, delta float64) { return s.lattice.std(s.ball()), s.d
 
 func (s *pass) inexact() float64 { return 0 }
 
-func (s *pass) calibrate(a *accounting.Accountant) (err error) {
-	s.lattice, s.delta, err = cheapest(a, s.public.Dim, s.ball(), s.ratio(), s.public.Budget)
+func (s *pass) calibrate() (err error) {
+	s.lattice, s.delta, err = cheapest(s.public.Dim, s.ball(), s.ratio(), s.public.Budget)
 	return err
 }
 
@@ -127,11 +125,11 @@ func planOutputSGD(p Public) (*Plan, error) {
 	if c.phases == 0 {
 		return nil, fmt.Errorf("output-sgd: no course of phases of %d people has a finite bound", p.People)
 	}
-	a, parts, turns := accounting.NewAccountant(), halves(p.People, c.phases), make([]turn, c.phases)
+	parts, turns := halves(p.People, c.phases), make([]turn, c.phases)
 	for i := range turns {
 		s, err := newPass(p, min(c.at(i), longest), parts[i][1]-parts[i][0])
 		if err == nil {
-			err = s.calibrate(a)
+			err = s.calibrate()
 		}
 		if err != nil {
 			return nil, err

@@ -44,13 +44,13 @@ func (f Federation) strongBatch(signal float64) float64 {
 
 func (f Federation) withinRecords(k float64) float64 { return math.Min(math.Max(k, 1), f.Records) }
 
-// Variance returns V^2, which bounds the mean squared error of a round's gradient on the population (Lemma
+// variance returns V^2, which bounds the mean squared error of a round's gradient on the population (Lemma
 // E.3): phi^2/(M K) + ((N-M)/(N-1)) upsilon^2/M + d sigma^2/M.
-func (f Federation) Variance(batch, noise float64) float64 {
+func (f Federation) variance(batch, noise float64) float64 {
 	return f.sampling(batch) + f.Dim*noise*noise/f.Available
 }
 
-// sampling returns the part of Variance that is not noise.
+// sampling returns the part of variance that is not noise.
 func (f Federation) sampling(batch float64) float64 {
 	return (f.Deviation*f.Deviation/batch + f.heterogeneous()*f.Spread*f.Spread) / f.Available
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// Noise returns sigma of Theorems 2.1 (D.1, D.2) and 4.1 (F.1, F.2), in which records are drawn in every
+// noise returns sigma of Theorems 2.1 (D.1, D.2) and 4.1 (F.1, F.2), in which records are drawn in every
 // round:
 //
 //	sigma^2 = 256 L^2 R ln(2.5 R/delta) ln(2/delta) / (n^2 epsilon^2)
@@ -14,7 +14,7 @@ import (
 // whatever the batch, the silos and the dimension. See conditions. Doubt: Algorithm 2 as printed draws with
 // replacement, and the lemma on sampling that the proof cites is of subsets; this sigma has margin enough for
 // both (Redrawn).
-func (f Federation) Noise(rounds float64) float64 {
+func (f Federation) noise(rounds float64) float64 {
 	return 16 * f.Lipschitz * math.Sqrt(rounds*math.Log(2.5*rounds/f.Delta)*math.Log(2/f.Delta)) / (f.Records * f.Epsilon)
 }
 
@@ -23,8 +23,8 @@ func (f Federation) leastBatch(rounds float64) float64 {
 	return f.Epsilon * f.Records / (4 * math.Sqrt(2*rounds*math.Log(2/f.Delta)))
 }
 
-// Share returns the budget of one of R rounds: epsilon/(2 sqrt(2 R ln(2/delta))) and delta/(2 R).
-func (f Federation) Share(rounds float64) accounting.Budget {
+// share returns the budget of one of R rounds: epsilon/(2 sqrt(2 R ln(2/delta))) and delta/(2 R).
+func (f Federation) share(rounds float64) accounting.Budget {
 	return accounting.Budget{Epsilon: f.Epsilon / (2 * math.Sqrt(2*rounds*math.Log(2/f.Delta))),
 		Delta: f.Delta / (2 * rounds)}
 }
@@ -36,7 +36,7 @@ func (f Federation) conditions(rounds, batch float64) []condition {
 		atMost("epsilon <= 2 ln(2/delta)", f.Epsilon, 2*math.Log(2/f.Delta)),
 		atLeast("K >= epsilon n/(4 sqrt(2 R ln(2/delta)))", batch, f.leastBatch(rounds)),
 		atMost("K <= n", batch, f.Records),
-		atMost("epsilon of a round <= 1.25", f.Share(rounds).Epsilon, 1.25),
+		atMost("epsilon of a round <= 1.25", f.share(rounds).Epsilon, 1.25),
 	}
 }
 
@@ -62,10 +62,10 @@ func (f Federation) signal() float64 {
 	return f.Epsilon * f.Epsilon * f.Records * f.Records * f.Available
 }
 
-// Step returns the step that minimises the bound which the theorem proves, 2 L^2 R eta/(n M) + D^2/(2 eta R)
+// step returns the step that minimises the bound which the theorem proves, 2 L^2 R eta/(n M) + D^2/(2 eta R)
 // + (eta/2)(L^2 + d sigma^2/M), for any sigma; strongly convex, that of Stich's lemma (D.5): min{1/(2 beta),
 // ln(max{2, mu^2 D^2 R^2/c})/(mu R)} with c = d sigma^2/M + L^2.
-func (f Federation) Step(rounds, noise float64) float64 {
+func (f Federation) step(rounds, noise float64) float64 {
 	c := f.Dim*noise*noise/f.Available + f.Lipschitz*f.Lipschitz
 	if mu := f.Convexity; mu > 0 {
 		return math.Min(1/(2*f.Smoothness), math.Log(math.Max(2, mu*mu*f.Diameter*f.Diameter*rounds*rounds/c))/(mu*rounds))

@@ -70,9 +70,9 @@ func (f minibatch) prescribe() Prescription {
 	}
 	r := whole(f.rounds())
 	k := math.Ceil(f.withinRecords(f.leastBatch(r)))
-	noise := f.Noise(r)
+	noise := f.noise(r)
 	p := f.prescription("2.1", "the risk on the population, if all silos' records are drawn alike", r, k, noise)
-	p.Step, p.Conditions, p.Epsilon = number(f.Step(r, noise)), f.conditions(r, k), f.cost(f.Records, k, r, noise)
+	p.Step, p.Conditions, p.Epsilon = number(f.step(r, noise)), f.conditions(r, k), f.cost(f.Records, k, r, noise)
 	return p
 }
 
@@ -81,7 +81,7 @@ func (f onePass) prescribe() Prescription {
 	r := math.Floor(f.Records / k)
 	noise := f.noise(k)
 	p := f.prescription("3.1", "the risk on the population, whatever silos' records are", r, k, noise)
-	accelerated{f.Federation, f.Variance(k, noise)}.fill(&p)
+	accelerated{f.Federation, f.variance(k, noise)}.fill(&p)
 	p.Conditions, p.Epsilon = f.conditions(k), f.cost(k, k, 1, noise)
 	return p
 }
@@ -97,7 +97,7 @@ func (f empirical) prescribe() Prescription {
 		steps, batches := f.rounds(k)
 		r = whole(math.Max(steps, batches))
 	}
-	noise := f.Noise(r)
+	noise := f.noise(r)
 	p := f.prescription("4.1", "the mean loss of the records at hand", r, k, noise)
 	accelerated{f.Federation, f.variance(k, noise)}.fill(&p)
 	p.Conditions, p.Epsilon = f.conditions(r, k), f.cost(f.Records, k, r, noise)
@@ -106,10 +106,10 @@ func (f empirical) prescribe() Prescription {
 
 func (f shuffling) prescribe() Prescription {
 	r := whole(f.rounds())
-	noise := f.Shuffled(r).Noise
+	noise := f.shuffled(r).Noise
 	p := f.prescription("5.1", "the risk on the population, if all silos' records are drawn alike", r, 1, noise)
 	if p.Conditions = f.conditions(r); p.ReportNoise != nil {
-		p.Step = number(f.Step(r, noise))
+		p.Step = number(f.step(r, noise))
 	}
 	return p
 }
@@ -136,12 +136,12 @@ func (f Federation) At(theorem string, rounds, batch uint64) (float64, error) {
 	case "3.1":
 		return onePass{f}.noise(k) / f.Lipschitz, nil
 	case "5.1":
-		return f.Shuffled(r).Noise / f.Lipschitz, nil
+		return f.shuffled(r).Noise / f.Lipschitz, nil
 	case "5.2":
 		noise, err := summed{f}.noise(k)
 		return noise * math.Sqrt(f.Available) / f.Lipschitz, err
 	}
-	return f.Noise(r) / f.Lipschitz, nil
+	return f.noise(r) / f.Lipschitz, nil
 }
 
 func (f Federation) prescription(theorem, claims string, rounds, batch, noise float64) Prescription {

@@ -171,8 +171,8 @@ func TestRedrawn(t *testing.T) {
 	near(t, "batches of one", one[float64](t)(s.redrawn(0.1)), one[Interval](t)(s.Delta(0.1)).Upper, 0.01)
 	for _, k := range []uint64{5, 6, 50, 443, 1000} {
 		f := Federation{Records: 1000, Lipschitz: 1, Epsilon: 1, Delta: 1e-5}
-		share := f.Share(100)
-		if d := one[float64](t)((Sampled{1000, k, 1, f.Noise(100)}).redrawn(share.Epsilon)); !(d < share.Delta/20) {
+		share := f.share(100)
+		if d := one[float64](t)((Sampled{1000, k, 1, f.noise(100)}).redrawn(share.Epsilon)); !(d < share.Delta/20) {
 			t.Errorf("K = %d: delta %v of a round, and its share is %v", k, d, share.Delta)
 		}
 	}

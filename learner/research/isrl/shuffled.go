@@ -19,14 +19,14 @@ type Shuffled struct {
 	Noise float64           // sigma of one report
 }
 
-// Shuffled evaluates the chain for R rounds. Local.Epsilon is NaN, and so is the noise, where the lemma on
+// shuffled evaluates the chain for R rounds. Local.Epsilon is NaN, and so is the noise, where the lemma on
 // shuffling does not reach; it is at most 1, for which the last line is proved.
 //
 //	round  epsilon/(2 sqrt(2 R ln(1/delta))), delta/(2 R)     (ln(2/delta) in the theorem that composes: a doubt of the paper's)
 //	batch  epsilon_r = 2 q epsilon^, delta_r = q delta^ with q = M/(n N)
 //	local  delta_0 = n N delta/(18 R M^2); epsilon_0 by inverting Amplified
 //	sigma^2 = 8 L^2 ln(2/delta_0)/epsilon_0^2
-func (f Federation) Shuffled(rounds float64) Shuffled {
+func (f Federation) shuffled(rounds float64) Shuffled {
 	q := f.Available / (f.Records * f.Silos)
 	s := Shuffled{Round: accounting.Budget{Epsilon: f.Epsilon / (2 * math.Sqrt(2*rounds*f.logDelta())),
 		Delta: f.Delta / (2 * rounds)}}
@@ -56,7 +56,7 @@ func (f Federation) Shuffled(rounds float64) Shuffled {
 // conditions returns the premises of Theorem 5.1. Doubt: the one on M only makes the lemma on
 // shuffling apply to an epsilon_0 barely above 0; the last one is what is needed.
 func (f shuffling) conditions(rounds float64) []condition {
-	s := f.Shuffled(rounds)
+	s := f.shuffled(rounds)
 	out := []condition{
 		atMost("epsilon <= ln(2/delta)", f.Epsilon, math.Log(2/f.Delta)),
 		atLeast("M >= 16 ln(18 R M^2/(N delta))", f.Available,

@@ -5,8 +5,8 @@ import "math"
 // A Stage is one run of the accelerated algorithm within the multi-stage one (Appendix E.1): rounds R_k, and v_k
 // (accelerated.steepness).
 type stage struct {
-	Rounds    int
-	Steepness float64
+	rounds    int
+	steepness float64
 }
 
 // stages returns the stages for a strongly convex objective that fit into this many rounds; each is meant to

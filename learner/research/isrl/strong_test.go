@@ -64,7 +64,7 @@ func TestSteps(t *testing.T) {
 	// lambda = V/(D sqrt(R)) = 6/(10 * 3).
 	near(t, "lambda", accelerated{f, 36}.regularization(9), 0.2, 1e-12)
 	// min{1/(2 beta), ln(...)/(mu R)} (Theorem D.1.2): in few rounds the first.
-	near(t, "eta", f.Step(10, 0), 1./8, 1e-12)
+	near(t, "eta", f.step(10, 0), 1./8, 1e-12)
 	// V_X^2 = 4 L^2/(M K) + d sigma^2/M = 16/200 + 50 * 9/20 at K = 10, sigma = 3; the second alone if everybody
 	// answers with everything.
 	near(t, "variance", empirical{f}.variance(10, 3), 22.58, 1e-12)

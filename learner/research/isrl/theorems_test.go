@@ -18,15 +18,15 @@ func example() Federation {
 // Checks 1 and 2: the noise of Theorem 2.1 and its proof.
 func TestTheorem21_Noise(t *testing.T) {
 	f := example()
-	near(t, "sigma^2", math.Pow(f.Noise(100), 2), 5.32282772, tight)
-	near(t, "sigma", f.Noise(100), 2.30712543, tight)
+	near(t, "sigma^2", math.Pow(f.noise(100), 2), 5.32282772, tight)
+	near(t, "sigma", f.noise(100), 2.30712543, tight)
 	near(t, "least batch", f.leastBatch(100), 5.05984293, tight)
 	twice, longer := f, f
 	twice.Records, longer.Lipschitz = 2000, 2
-	near(t, "n -> 2n", math.Pow(f.Noise(100)/twice.Noise(100), 2), 4, 1e-12)
-	near(t, "L -> 2L", math.Pow(longer.Noise(100)/f.Noise(100), 2), 4, 1e-12)
+	near(t, "n -> 2n", math.Pow(f.noise(100)/twice.noise(100), 2), 4, 1e-12)
+	near(t, "L -> 2L", math.Pow(longer.noise(100)/f.noise(100), 2), 4, 1e-12)
 
-	s := f.Share(100)
+	s := f.share(100)
 	near(t, "epsilon of a round", s.Epsilon, 0.0101196859, tight)
 	near(t, "delta of a round", s.Delta, 5e-8, tight)
 	c := minibatch{f}.composed(100)
@@ -49,14 +49,14 @@ func TestTheorem21_Noise(t *testing.T) {
 // The noise of Theorem 2.1 against what is needed, and the epsilon that it really has.
 func TestTheorem21_IsLoose(t *testing.T) {
 	f := example()
-	if got := one[Interval](t)(Sampled{1000, 6, 100, f.Noise(100)}.Epsilon(f.Delta)); !(got.Upper < 0.03 &&
+	if got := one[Interval](t)(Sampled{1000, 6, 100, f.noise(100)}.Epsilon(f.Delta)); !(got.Upper < 0.03 &&
 		got.Upper > 0.02) {
 		t.Errorf("epsilon %+v of the noise for epsilon 1, want about 0.023", got)
 	}
 	for batch, ratio := range map[uint64]float64{6: 8.64, 50: 25.3, 200: 29.6, 1000: 30.9} {
 		tightest := one[float64](t)(Sampled{Records: 1000, Batch: batch, Rounds: 100}.LeastNoise(
 			accounting.Budget{Epsilon: 1, Delta: 1e-5}))
-		near(t, "theorem/tight", f.Noise(100)/tightest, ratio, 0.01)
+		near(t, "theorem/tight", f.noise(100)/tightest, ratio, 0.01)
 	}
 }
 
@@ -123,14 +123,14 @@ func TestTheorem31_Batch(t *testing.T) {
 func TestTheorem21_RoundsAndSteps(t *testing.T) {
 	f := example()
 	near(t, "R", minibatch{f}.rounds(), 26581.1388, tight)
-	near(t, "sigma^2", math.Pow(f.Noise(26582), 2), 1878.63547, tight)
+	near(t, "sigma^2", math.Pow(f.noise(26582), 2), 1878.63547, tight)
 	near(t, "printed eta", minibatch{f}.printedStep(26582), 0.05948156, tight)
-	near(t, "eta", f.Step(26582, f.Noise(26582)), 9.999229e-4, tight)
+	near(t, "eta", f.step(26582, f.noise(26582)), 9.999229e-4, tight)
 	f.Convexity = 0.01
 	near(t, "strongly convex R", minibatch{f}.rounds(), 25000, 1e-12)
 	near(t, "the logarithm's R", 2*f.condition()*math.Log(100*0.01*f.signal()/f.Dim), 2624.47268, tight)
-	near(t, "strongly convex sigma^2", math.Pow(f.Noise(25000), 2), 1762.03719, tight)
-	near(t, "strongly convex eta", f.Step(25000, f.Noise(25000)), 0.0299217408, tight)
+	near(t, "strongly convex sigma^2", math.Pow(f.noise(25000), 2), 1762.03719, tight)
+	near(t, "strongly convex eta", f.step(25000, f.noise(25000)), 0.0299217408, tight)
 	// Enveloped, rounds are about 2 M min{n, epsilon^2 n^2/d}.
 	f.Convexity, f.Smoothness = 0, math.Inf(1)
 	e := minibatch{f}.enveloped()
@@ -164,17 +164,17 @@ func TestStages(t *testing.T) {
 		t.Fatalf("%v", got)
 	}
 	for i, want := range []stage{{854, 3227.55201}, {1707, 12887.5718}, {3414, 51527.6592}, {6827, 206020.118}} {
-		if got[i].Rounds != want.Rounds {
-			t.Errorf("stage %d: %d rounds, want %d", i+1, got[i].Rounds, want.Rounds)
+		if got[i].rounds != want.rounds {
+			t.Errorf("stage %d: %d rounds, want %d", i+1, got[i].rounds, want.rounds)
 		}
-		near(t, "v", got[i].Steepness, want.Steepness, tight)
+		near(t, "v", got[i].steepness, want.steepness, tight)
 	}
 	for _, s := range (accelerated{f, 0}).stages(200) {
 		if s != (stage{57, 20}) {
 			t.Errorf("without variance: %v", s)
 		}
 	}
-	if got := (accelerated{f, 4}).stages(100); len(got) != 1 || got[0].Rounds != 100 {
+	if got := (accelerated{f, 4}).stages(100); len(got) != 1 || got[0].rounds != 100 {
 		t.Errorf("too few rounds for a stage: %v", got)
 	}
 }
@@ -187,7 +187,7 @@ func TestTheorem51_Chain(t *testing.T) {
 
 	f := Federation{Silos: 1000, Available: 1000, Records: 10, Dim: 1, Lipschitz: 1, Smoothness: 1, Diameter: 1,
 		Epsilon: 0.1, Delta: 1e-6}
-	s := f.Shuffled(1000)
+	s := f.shuffled(1000)
 	near(t, "epsilon of a round", s.Round.Epsilon, 3.00795640e-4, tight)
 	near(t, "delta of a round", s.Round.Delta, 5e-10, tight)
 	near(t, "delta of a batch", s.Batch.Delta, 5e-9, tight) // delta_r over q = M/(n N) = 1/10
@@ -204,11 +204,11 @@ func TestTheorem51_Chain(t *testing.T) {
 		}
 	}
 	f.Epsilon = 10 // a budget that single reports could spend more than 1 of, where the lemma on Gaussian noise ends
-	if s := f.Shuffled(1); s.Local.Epsilon != 1 || !(amplified(1000, 1, 1, 1000*s.Local.Delta) <= s.Batch.Epsilon) {
+	if s := f.shuffled(1); s.Local.Epsilon != 1 || !(amplified(1000, 1, 1, 1000*s.Local.Delta) <= s.Batch.Epsilon) {
 		t.Errorf("a large budget: %+v", s)
 	}
 	f.Silos, f.Available = 20, 20
-	if s := f.Shuffled(1000); !math.IsNaN(s.Noise) || (shuffling{f}).conditions(1000)[1].Met {
+	if s := f.shuffled(1000); !math.IsNaN(s.Noise) || (shuffling{f}).conditions(1000)[1].Met {
 		t.Errorf("20 silos are shuffled to %+v", s)
 	}
 }
@@ -225,13 +225,13 @@ func TestAppendixH(t *testing.T) {
 		t.Errorf("%+v is beyond the budget", g)
 	}
 	s := Silo{1000, accounting.Budget{Epsilon: 1, Delta: 1e-5}}
-	near(t, "xi", s.Cost(100), 2.07922958e-4, tight)
-	near(t, "sigma_i^2", 256*100*s.Cost(100), 5.32282772, tight)
+	near(t, "xi", s.cost(100), 2.07922958e-4, tight)
+	near(t, "sigma_i^2", 256*100*s.cost(100), 5.32282772, tight)
 
 	// Equal silos agree with Theorem 2.1.
 	equal := []Silo{s, s, s, s}
-	near(t, "Q", Unbalanced(equal, 100, []int{4}), s.Cost(100)/4, 1e-12)
-	near(t, "Q, 2 of 4 or all", Unbalanced(equal, 100, []int{2, 4}), s.Cost(100)*3/8, 1e-12)
+	near(t, "Q", Unbalanced(equal, 100, []int{4}), s.cost(100)/4, 1e-12)
+	near(t, "Q, 2 of 4 or all", Unbalanced(equal, 100, []int{2, 4}), s.cost(100)*3/8, 1e-12)
 	for _, k := range batchSizes(equal, 100) {
 		if k != 6 {
 			t.Errorf("K = %v, want 6", k)
@@ -241,7 +241,7 @@ func TestAppendixH(t *testing.T) {
 	if got := batchSizes([]Silo{s, small}, 100); got[0] != 11 || got[1] != 2 {
 		t.Errorf("batches %v, want one share of both", got)
 	}
-	if q := Unbalanced([]Silo{s, small}, 100, []int{1}); math.Abs(q/small.Cost(100)-1) > 1e-12 {
+	if q := Unbalanced([]Silo{s, small}, 100, []int{1}); math.Abs(q/small.cost(100)-1) > 1e-12 {
 		t.Errorf("Q = %v where one of two silos answers, want that of the costlier one", q)
 	}
 	e := example()
@@ -252,7 +252,7 @@ func TestAppendixH(t *testing.T) {
 func TestLimits(t *testing.T) {
 	f := example()
 	f.Spread = 7
-	if f.heterogeneous() != 0 || f.Variance(10, 1) != (0/10.+50)/25 {
+	if f.heterogeneous() != 0 || f.variance(10, 1) != (0/10.+50)/25 {
 		t.Error("all silos answer, and their differences count")
 	}
 	f.Available = 5
@@ -275,7 +275,7 @@ func TestLimits(t *testing.T) {
 	last := math.Inf(1)
 	for _, eps := range []float64{1, 1e3, 1e9} {
 		f.Epsilon = eps
-		if s := f.Noise(10) + (onePass{f}).noise(10) + f.ExperimentalNoise(10); !(s < last) {
+		if s := f.noise(10) + (onePass{f}).noise(10) + f.ExperimentalNoise(10); !(s < last) {
 			t.Errorf("noise %v at epsilon %v", s, eps)
 		} else {
 			last = s
@@ -304,7 +304,7 @@ func (f onePass) balance(batch float64) (steps, privacy float64) {
 // composed returns the cost of R such rounds by advanced composition (Dwork and Roth 2014, Theorem 3.20) with
 // delta' = delta/2.
 func (f minibatch) composed(rounds float64) accounting.Budget {
-	s := f.Share(rounds)
+	s := f.share(rounds)
 	return accounting.Budget{
 		Epsilon: math.Sqrt(2*rounds*math.Log(2/f.Delta))*s.Epsilon + rounds*s.Epsilon*math.Expm1(s.Epsilon),
 		Delta:   rounds*s.Delta + f.Delta/2,

@@ -14,9 +14,9 @@ type Silo struct {
 	accounting.Budget
 }
 
-// Cost returns xi_i = ln(2.5 R/delta_i) ln(2/delta_i) / (n_i epsilon_i)^2: the silo's sigma^2 is 256 L^2 R
+// cost returns xi_i = ln(2.5 R/delta_i) ln(2/delta_i) / (n_i epsilon_i)^2: the silo's sigma^2 is 256 L^2 R
 // xi_i.
-func (s Silo) Cost(rounds float64) float64 {
+func (s Silo) cost(rounds float64) float64 {
 	return math.Log(2.5*rounds/s.Delta) * math.Log(2/s.Delta) / math.Pow(s.Records*s.Epsilon, 2)
 }
 
@@ -26,7 +26,7 @@ func (s Silo) Cost(rounds float64) float64 {
 func Unbalanced(silos []Silo, rounds float64, available []int) float64 {
 	var costs []float64
 	for _, s := range silos {
-		costs = append(costs, s.Cost(rounds))
+		costs = append(costs, s.cost(rounds))
 	}
 	worst := slices.Max(costs)
 	slices.SortFunc(costs, func(a, b float64) int { return cmp.Compare(b, a) })

@@ -5,50 +5,50 @@ import (
 	"math"
 )
 
-// A vectorSum is P_vec (Algorithm 4, Cheu et al. 2021): each of Inputs vectors of norm at most L is rounded at
-// random, a coordinate at a time, to one of Levels steps over [-L, L], and Bin(Trials, P) is added. Only the sums
+// A vectorSum is P_vec (Algorithm 4, Cheu et al. 2021): each of inputs vectors of norm at most L is rounded at
+// random, a coordinate at a time, to one of levels steps over [-L, L], and Bin(trials, p) is added. Only the sums
 // of counts are seen. Doubt: the paper asks that g, b and p exist and gives none, and prints a range of L and a
 // centre L where 2L and m L are meant.
 type vectorSum struct {
-	Inputs, Dim, Levels, Trials float64 // m, d, g, b
-	P                           float64
+	inputs, dim, levels, trials float64 // m, d, g, b
+	p                           float64
 }
 
 // newVectorSum returns our sizing: p = 1/4, g = max{ceil(2 sqrt(m)), ceil(sqrt(d)), 4}, so that rounding is
-// small beside the noise, and the least b whose Epsilon at delta is at most epsilon.
+// small beside the noise, and the least b whose epsilon at delta is at most epsilon.
 func newVectorSum(inputs, dim, epsilon, delta float64) (vectorSum, error) {
-	s := vectorSum{Inputs: inputs, Dim: dim, Levels: max(math.Ceil(2*math.Sqrt(inputs)), math.Ceil(math.Sqrt(dim)), 4),
-		P: 0.25}
+	s := vectorSum{inputs: inputs, dim: dim, levels: max(math.Ceil(2*math.Sqrt(inputs)), math.Ceil(math.Sqrt(dim)), 4),
+		p: 0.25}
 	if !(epsilon > 0 && epsilon <= 15) || !(delta > 0 && delta < 0.5) {
 		return s, fmt.Errorf("epsilon %v, delta %v: Lemma G.1 wants (0, 15] and (0, 1/2)", epsilon, delta)
 	}
 	const most = 1 << 52
 	lo, hi := 0.0, 1.0
-	for s.Trials = hi; !(s.Epsilon(delta) <= epsilon); s.Trials = hi {
+	for s.trials = hi; !(s.epsilon(delta) <= epsilon); s.trials = hi {
 		if lo, hi = hi, 2*hi; hi > most {
 			return s, fmt.Errorf("epsilon %v, delta %v: more than 2^52 trials a coordinate", epsilon, delta)
 		}
 	}
 	for hi-lo > 1 {
 		mid := math.Floor((lo + hi) / 2)
-		if s.Trials = mid; s.Epsilon(delta) <= epsilon {
+		if s.trials = mid; s.epsilon(delta) <= epsilon {
 			hi = mid
 		} else {
 			lo = mid
 		}
 	}
-	s.Trials = hi
+	s.trials = hi
 	return s, nil
 }
 
-// Spread returns v = m b p (1-p), the noise's variance in counts.
-func (s vectorSum) Spread() float64 { return s.Inputs * s.Trials * s.P * (1 - s.P) }
+// spread returns v = m b p (1-p), the noise's variance in counts.
+func (s vectorSum) spread() float64 { return s.inputs * s.trials * s.p * (1 - s.p) }
 
-// Epsilon returns the epsilon of the d-dimensional binomial mechanism in closed form (Agarwal et al. 2018,
+// epsilon returns the epsilon of the d-dimensional binomial mechanism in closed form (Agarwal et al. 2018,
 // Theorem 1), with shifts of at most g in every coordinate, g + sqrt(d) in the second norm and sqrt(d) g + d
 // in the first; +Inf where it does not apply.
-func (s vectorSum) Epsilon(delta float64) float64 {
-	d, g, p, v := s.Dim, s.Levels, s.P, s.Spread()
+func (s vectorSum) epsilon(delta float64) float64 {
+	d, g, p, v := s.dim, s.levels, s.p, s.spread()
 	if v < max(23*math.Log(10*d/delta), 2*g) {
 		return math.Inf(1)
 	}
@@ -62,9 +62,10 @@ func (s vectorSum) Epsilon(delta float64) float64 {
 		g*(2./3*math.Log(1.25/delta)+c3*math.Log(20*d/delta)*math.Log(10/delta))/v
 }
 
-// Error bounds the mean squared error of the sum of vectors of norm at most 1: d (2/g)^2 (v + m/4), rounding included.
-func (s vectorSum) Error() float64 {
-	return s.Dim * 4 / (s.Levels * s.Levels) * (s.Spread() + s.Inputs/4)
+// meanSquare bounds the mean squared error of the sum of vectors of norm at most 1: d (2/g)^2 (v + m/4), rounding
+// included.
+func (s vectorSum) meanSquare() float64 {
+	return s.dim * 4 / (s.levels * s.levels) * (s.spread() + s.inputs/4)
 }
 
 // summed is Theorem 5.2 for a federation: accelerated steps in one pass, with reports summed by P_vec.
@@ -92,7 +93,7 @@ func (f summed) batch() float64 {
 func (f summed) noise(batch float64) (float64, error) {
 	m := f.Available * batch
 	s, err := newVectorSum(m, f.Dim, f.Epsilon, f.Delta)
-	return f.Lipschitz * math.Sqrt(s.Error()/f.Dim) / m, err
+	return f.Lipschitz * math.Sqrt(s.meanSquare()/f.Dim) / m, err
 }
 
 // conditions returns the premises of Theorem 5.2.
@@ -104,7 +105,7 @@ func (f summed) conditions(batch float64) []condition {
 	}
 }
 
-// variance returns V^2 of Theorem 5.2: as Variance, with what P_vec adds to the mean.
+// variance returns V^2 of Theorem 5.2: as variance, with what P_vec adds to the mean.
 func (f summed) variance(batch, noise float64) float64 {
 	return f.sampling(batch) + f.Dim*noise*noise
 }

@@ -36,13 +36,13 @@ func exact(n, k int, p, eps float64) float64 {
 
 // Check 13: the scalar sum, with the randomizer that runs, and its privacy.
 func TestVectorSum_Scalar(t *testing.T) {
-	s := vectorSum{Inputs: 100, Dim: 1, Levels: 16, Trials: 256, P: 0.25}
-	near(t, "noise variance", 4/(s.Levels*s.Levels)*s.Spread(), 75, 1e-12)
-	near(t, "closed form", s.Epsilon(1e-5), 1.74969, 1e-5)
+	s := vectorSum{inputs: 100, dim: 1, levels: 16, trials: 256, p: 0.25}
+	near(t, "noise variance", 4/(s.levels*s.levels)*s.spread(), 75, 1e-12)
+	near(t, "closed form", s.epsilon(1e-5), 1.74969, 1e-5)
 	near(t, "delta(1)", exact(25600, 16, 0.25, 1), 7.4585e-7, 0.01)
 	near(t, "delta(0.5)", exact(25600, 16, 0.25, 0.5), 1.6511e-3, 0.01)
 	for _, eps := range []float64{0.5, 1} {
-		d := one[float64](t)(accounting.NewAccountant().Delta(eps, accounting.Mechanism{Trials: 25600, P: 0.25, Levels: 16,
+		d := one[float64](t)(accounting.Delta(eps, accounting.Mechanism{Trials: 25600, P: 0.25, Levels: 16,
 			Dim: 1, Rounds: 1}))
 		if truth := exact(25600, 16, 0.25, eps); !(d >= truth && d <= 2*truth) {
 			t.Errorf("Theorem A has delta(%v) = %v, and the truth is %v", eps, d, truth)
@@ -97,13 +97,13 @@ func TestVectorSum_Sizing(t *testing.T) {
 		{100, 10, 0.5, 1e-6, 20, 4350, 100 * 4350 * 3 / 16., 8158.75},
 	} {
 		s := one[vectorSum](t)(newVectorSum(c.m, c.d, c.eps, c.delta))
-		if s.Levels != c.g || s.Trials != c.b {
-			t.Errorf("g = %v, b = %v, want %v, %v", s.Levels, s.Trials, c.g, c.b)
+		if s.levels != c.g || s.trials != c.b {
+			t.Errorf("g = %v, b = %v, want %v, %v", s.levels, s.trials, c.g, c.b)
 		}
-		near(t, "v", s.Spread(), c.v, 1e-12)
-		near(t, "error", s.Error(), c.err, tight)
-		if s.Epsilon(c.delta) > c.eps {
-			t.Errorf("epsilon %v, want at most %v", s.Epsilon(c.delta), c.eps)
+		near(t, "v", s.spread(), c.v, 1e-12)
+		near(t, "error", s.meanSquare(), c.err, tight)
+		if s.epsilon(c.delta) > c.eps {
+			t.Errorf("epsilon %v, want at most %v", s.epsilon(c.delta), c.eps)
 		}
 	}
 	for _, bad := range [][2]float64{{16, 1e-5}, {0, 1e-5}, {1, 0.5}, {1, 0}, {math.NaN(), 1e-5}} {
@@ -123,5 +123,5 @@ func TestVectorSum_Sizing(t *testing.T) {
 	}
 	noise := one[float64](t)(summed{f}.noise(20))
 	s := one[vectorSum](t)(newVectorSum(500, 50, 1, 1e-5))
-	near(t, "variance of the mean", summed{f}.variance(20, noise), s.Error()/500/500, 1e-12)
+	near(t, "variance of the mean", summed{f}.variance(20, noise), s.meanSquare()/500/500, 1e-12)
 }

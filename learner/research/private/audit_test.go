@@ -11,7 +11,6 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/research/resque"
 	"github.com/panlearn/panlearn/randomizer"
-	"github.com/panlearn/panlearn/randomizer/accounting"
 	"gonum.org/v1/gonum/mathext"
 )
 
@@ -65,7 +64,7 @@ func TestAuditOfReSQue(t *testing.T) {
 	const n = 16
 	p := Public{Method: ReSQue, N: n, Dim: 1, Lipschitz: 1, Radius: 1, Epsilon: 3, Delta: 1e-6, Convex: true}
 	m := newMoments(.02, 1, true)
-	s := pvSearch{p: p, a: accounting.NewAccountant(), last: new(int), most: 1e6}
+	s := pvSearch{p: p, last: new(int), most: 1e6}
 	v, ok := s.shape(m, []float64{math.Log(.01), math.Log(2), math.Log(8), math.Log(.98 * n), 0})
 	if !ok {
 		t.Fatal("no such plan")
@@ -128,7 +127,7 @@ func TestCallNoiseIsAsCharged(t *testing.T) {
 	const n, runs = 16, 4000
 	p := Public{Method: ReSQue, N: n, Dim: 1, Lipschitz: 1, Radius: 1, Epsilon: 8, Delta: 1e-6, Convex: true}
 	m := newMoments(.02, 1, true)
-	s := pvSearch{p: p, a: accounting.NewAccountant(), last: new(int), most: 1e6}
+	s := pvSearch{p: p, last: new(int), most: 1e6}
 	v, ok := s.shape(m, []float64{math.Log(.01), math.Log(2), math.Log(8), math.Log(8), 0})
 	if !ok {
 		t.Fatal("no such plan")
@@ -217,7 +216,7 @@ func TestSamplesAreAsCharged(t *testing.T) {
 	check("noisy SGD", sgd.Queries)
 	p := public(ReSQue, n, 1)
 	m := newMoments(.02, 1, true)
-	s := pvSearch{p: p, a: accounting.NewAccountant(), last: new(int), most: 1e6}
+	s := pvSearch{p: p, last: new(int), most: 1e6}
 	v, ok := s.shape(m, []float64{math.Log(.01), math.Log(50), math.Log(8), math.Log(7), 0})
 	if !ok {
 		t.Fatal("no such plan")
@@ -282,7 +281,7 @@ func TestAuditOfBall(t *testing.T) {
 	b := ball{rho: .5, copies: 2, caps: []int{1}, outer: resque.Outer{Lipschitz: 1, Radius: 1, Ball: .01, Gap: 1e-3,
 		Steps: 2, Probes: 1},
 		kinds: []kind{{slices.Clone(one), 4}, {slices.Clone(one), 2}, {slices.Clone(one), 3}, {slices.Clone(one), 1}}}
-	if err := (ballSearch{p, accounting.NewAccountant()}).settle(&b); err != nil {
+	if err := (ballSearch{p}).settle(&b); err != nil {
 		t.Fatal(err)
 	}
 	var err error

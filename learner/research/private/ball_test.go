@@ -22,7 +22,7 @@ func smallBall(t *testing.T, n, d int, eps float64) (Public, ball) {
 
 // settled returns a plan of few calls, with probes of 2^log steps.
 func settled(t *testing.T, p Public, log int) ball {
-	s := ballSearch{p, accounting.NewAccountant()}
+	s := ballSearch{p}
 	b, ok := s.charge(ballShape{gap: .4, ratio: .1, log: [3]int{log, 4, 4}, levels: 2, probes: 3, copies: 3})
 	if !ok {
 		t.Fatal("no such plan")
@@ -218,9 +218,9 @@ func TestBallLearns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !math.IsInf(p.Bound, 1) || !strings.HasPrefix(p.Advice(), NoisySGD) || p.Rounds > q.Rounds ||
+	if !math.IsInf(p.Bound, 1) || !strings.HasPrefix(p.advice(), NoisySGD) || p.Rounds > q.Rounds ||
 		p.Queries > q.Passes*n*(1+1e-9) {
-		t.Errorf("bound %v, %d rounds, %v queries: %s", p.Bound, p.Rounds, p.Queries, p.Advice())
+		t.Errorf("bound %v, %d rounds, %v queries: %s", p.Bound, p.Rounds, p.Queries, p.advice())
 	}
 	data := world(n, d, 1)
 	r, err := p.Fit(t.Context(), data, dptest.Source(t, 1))

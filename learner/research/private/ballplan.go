@@ -22,7 +22,6 @@ type ballShape struct {
 // ballSearch is the search for a plan.
 type ballSearch struct {
 	p Public
-	a *accounting.Accountant
 }
 
 // shape makes the calls, with what is common to them: Algorithm 5 of T steps has beta in proportion to
@@ -158,7 +157,7 @@ func (s ballSearch) settle(b *ball) error {
 	_ = b.enter(func(c *stage) error { batch = min(batch, c.batch(s.p.N)); return nil })
 	m := newMoments(b.outer.Ball/b.rho, batch, s.p.Convex) // of the smallest batch: they are the largest
 	err := b.enter(func(c *stage) error {
-		shift, used, err := s.a.GaussianShift(noiseTrials, s.p.Dim, c.mu, releaseSlack(budget, calls))
+		shift, used, err := accounting.GaussianShift(noiseTrials, s.p.Dim, c.mu, releaseSlack(budget, calls))
 		if err != nil {
 			return err
 		}
@@ -248,8 +247,8 @@ func (s ballSearch) score(m *moments, kd float64, x []float64) (ballShape, float
 var errTooLong = errors.New("resque-ball: steps are too long for the smoothing")
 
 // planBall searches.
-func planBall(p Public, a *accounting.Accountant) (ball, error) {
-	s := ballSearch{p, a}
+func planBall(p Public) (ball, error) {
+	s := ballSearch{p}
 	T := math.Ln2 * math.Floor(math.Log2(min(1024, float64(p.N)/32)))
 	x := []float64{math.Log(0.2), T, T, T, 2 * math.Ln2}
 	directions := [][]float64{{1, 0, 0, 0, 0}, {0, 1, 1, 1, 0}, {0, 1, 0, 0, 0}, {0, 0, 1, 0, 0}, {0, 0, 0, 1, 0},

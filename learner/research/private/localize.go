@@ -8,7 +8,6 @@ import (
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/research/resque"
-	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 // regularised returns the bounds of docs/proofs/resque.md, Theorem R: the expected gap of the smoothed,
@@ -52,14 +51,14 @@ type blockPlan struct {
 }
 
 // planLocalized plans blocks until one more does not lower the bound.
-func planLocalized(p Public, a *accounting.Accountant) (localized, error) {
+func planLocalized(p Public) (localized, error) {
 	best := localized{bound: math.Inf(1)}
 	var plans []blockPlan
 	var lengths []int
 	var from []float64
 	for i := 1; p.N>>i >= leastBlock && (p.Rounds == 0 || p.Rounds>>i > 0); i++ {
 		q := p.block(i)
-		b, at, err := planBlock(q, a, from)
+		b, at, err := planBlock(q, from)
 		if err != nil {
 			break
 		}
@@ -120,8 +119,8 @@ func localizationCost(plans []blockPlan, lengths []int) float64 {
 }
 
 // planBlock searches from a point, that of the block before, or nil.
-func planBlock(p Public, a *accounting.Accountant, from []float64) (blockPlan, []float64, error) {
-	s := pvSearch{p: p, a: a, last: new(int), most: p.passes() * float64(p.N), ridge: 1}
+func planBlock(p Public, from []float64) (blockPlan, []float64, error) {
+	s := pvSearch{p: p, last: new(int), most: p.passes() * float64(p.N), ridge: 1}
 	n, d := float64(p.N), float64(p.Dim)
 	if from == nil {
 		from = []float64{math.Log(0.05 / math.Sqrt(n*d)), 0, math.Ln2 * math.Floor(math.Log2(min(1024, n/8))),

@@ -10,14 +10,13 @@ import (
 	"github.com/panlearn/panlearn/internal/test/dptest"
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 // smallBlock returns a plan for a block of n records at L = ridge = 1, in few rounds.
 func smallBlock(t *testing.T, n, d int, eps float64) (Public, blockPlan) {
 	q := public(ReSQueSCO, n, d)
 	q.Epsilon, q.Rounds = eps, 1000
-	b, _, err := planBlock(q, accounting.NewAccountant(), nil)
+	b, _, err := planBlock(q, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func largestMu(b accounting.Budget, releases, q float64) float64 {
 }
 
 // planSGD searches batch and steps for the smallest bound.
-func planSGD(p Public, a *accounting.Accountant) (sgd, error) {
+func planSGD(p Public) (sgd, error) {
 	budget, most := p.target(), p.passes()*float64(p.N)
 	score := func(x []float64) float64 {
 		batch, steps := math.Exp(x[0]), math.Floor(math.Exp(x[1])+1e-9)
@@ -84,7 +84,7 @@ func planSGD(p Public, a *accounting.Accountant) (sgd, error) {
 	x := minimize([]float64{math.Log(start), math.Log(steps0)}, [][]float64{{1, -1}, {0, 1}, {1, 0}}, score)
 	s := sgd{steps: int(math.Exp(x[1]) + 1e-9), rate: gridRate(math.Exp(x[0]) / float64(p.N))}
 	s.mu = largestMu(budget, float64(s.steps), s.rate.Float())
-	shift, slack, err := a.GaussianShift(noiseTrials, p.Dim, s.mu, releaseSlack(budget, float64(s.steps)))
+	shift, slack, err := accounting.GaussianShift(noiseTrials, p.Dim, s.mu, releaseSlack(budget, float64(s.steps)))
 	if err != nil {
 		return sgd{}, err
 	}

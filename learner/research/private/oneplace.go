@@ -61,9 +61,9 @@ func onePlace(method string, p oneplace.Problem) (*oneplace.Plan, error) {
 		}}
 	switch {
 	case method == ReSQueBall || method == ReSQueSCO:
-		out.Better = plan.Advice()
+		out.Better = plan.advice()
 	case method == ReSQue && plan.Baseline < plan.Bound:
-		out.Better = plan.Advice() + ": it is expected to do better"
+		out.Better = plan.advice() + ": it is expected to do better"
 	}
 	out.Fit = func(ctx context.Context, people []oneplace.Person, entropy rand.Source) (oneplace.Release, error) {
 		rows := make([]convex.Example, 0, len(people))

@@ -40,8 +40,8 @@ type method interface {
 	run(ctx context.Context, p Public, r *records, entropy rand.Source) ([]float64, ledger, error)
 }
 
-// Advice returns a line that names the method with the smaller bound.
-func (p Plan) Advice() string {
+// advice returns a line that names the method with the smaller bound.
+func (p Plan) advice() string {
 	if p.Method == ReSQueBall {
 		return fmt.Sprintf("%s has a bound: %.4g; %s has none", NoisySGD, p.Baseline, p.Method)
 	}
@@ -62,8 +62,7 @@ func NewPlan(p Public) (Plan, error) {
 	if err := p.Validate(); err != nil {
 		return Plan{}, err
 	}
-	a := accounting.NewAccountant()
-	plan, err := newPlan(p, a)
+	plan, err := newPlan(p)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -71,14 +70,14 @@ func NewPlan(p Public) (Plan, error) {
 		return Plan{},
 			fmt.Errorf(
 				"n = %d: the bound of %s is %.3g, not below L R = %.3g, which the origin has without data; want at least %s records",
-				p.N, p.Method, plan.Bound, p.Lipschitz*p.Radius, enough(p, a))
+				p.N, p.Method, plan.Bound, p.Lipschitz*p.Radius, enough(p))
 	}
 	return plan, nil
 }
 
 func vacuous(p Plan) bool { return !(p.Bound < p.Lipschitz*p.Radius) }
 
-func newPlan(p Public, a *accounting.Accountant) (Plan, error) {
+func newPlan(p Public) (Plan, error) {
 	// No release at all has this epsilon for the accountant: its orders are bounded.
 	if least, _ := accounting.NewRenyi().Epsilon(p.target().Delta); least >= p.target().Epsilon {
 		return Plan{},
@@ -90,7 +89,7 @@ func newPlan(p Public, a *accounting.Accountant) (Plan, error) {
 	if p.Method == NoisySGD {
 		base = p
 	}
-	s, err := planSGD(base, a)
+	s, err := planSGD(base)
 	if err != nil {
 		return Plan{}, fmt.Errorf("plan: %w", err)
 	}
@@ -98,14 +97,14 @@ func newPlan(p Public, a *accounting.Accountant) (Plan, error) {
 	plan.Passes = p.passes()
 	switch p.Method {
 	case ReSQue:
-		v, bound, err := planPV(p, a, s.bound)
+		v, bound, err := planPV(p, s.bound)
 		if err != nil {
 			return Plan{}, fmt.Errorf("plan: %w", err)
 		}
 		plan.method, plan.Bound, plan.Rounds, plan.Queries = v, bound, v.rounds, v.queries(p.N)
 		plan.Rate, plan.Noise = v.gradRate.Float(), v.most*noiseOf(v.radius)
 	case ReSQueSCO:
-		l, err := planLocalized(p, a)
+		l, err := planLocalized(p)
 		if err != nil {
 			return Plan{}, fmt.Errorf("plan: %w", err)
 		}
@@ -114,7 +113,7 @@ func newPlan(p Public, a *accounting.Accountant) (Plan, error) {
 		plan.Rounds, plan.Queries = l.rounds()
 		plan.Rate, plan.Noise = first.gradRate.Float(), first.most*noiseOf(first.radius)
 	case ReSQueBall:
-		b, err := planBall(p, a)
+		b, err := planBall(p)
 		if err != nil {
 			return Plan{}, fmt.Errorf("plan: %w", err)
 		}
@@ -135,10 +134,10 @@ func newPlan(p Public, a *accounting.Accountant) (Plan, error) {
 }
 
 // enough returns the smallest n at which the bound is below L R, to a tenth.
-func enough(p Public, a *accounting.Accountant) string {
+func enough(p Public) string {
 	ok := func(n float64) bool {
 		p.N = int(n)
-		plan, err := newPlan(p, a)
+		plan, err := newPlan(p)
 		return err == nil && !vacuous(plan)
 	}
 	lo, hi := float64(p.N), 2*float64(p.N)
@@ -158,7 +157,7 @@ func enough(p Public, a *accounting.Accountant) string {
 }
 
 // A Result holds all that a run may publish.
-type result struct {
+type Result struct {
 	// Theta is the point. Noisy SGD's is in B(R); that of the others may lie outside by a little, and the bound is
 	// for it as it is.
 	Theta []float64
@@ -169,20 +168,20 @@ type result struct {
 // Fit learns from at most N records. A nil entropy is the system's; any other is for tests and simulations. The
 // error holds nothing of the records. A context that is done ends the run between two steps, with nothing released
 // but noisy steps in memory, and with its error.
-func (p Plan) Fit(ctx context.Context, data Data, entropy rand.Source) (result, error) {
+func (p Plan) Fit(ctx context.Context, data Data, entropy rand.Source) (Result, error) {
 	if p.Rounds == 0 {
-		return result{}, fmt.Errorf("fit: want a plan that NewPlan made")
+		return Result{}, fmt.Errorf("fit: want a plan that NewPlan made")
 	}
 	r, err := newRecords(data, p.Public)
 	if err != nil {
-		return result{}, err
+		return Result{}, err
 	}
 	if entropy == nil {
 		entropy = randomizer.NewEntropy()
 	}
 	theta, book, err := p.method.run(ctx, p.Public, r, entropy)
 	if err != nil {
-		return result{}, err
+		return Result{}, err
 	}
-	return result{Theta: theta, Cost: book.cost()}, nil
+	return Result{Theta: theta, Cost: book.cost()}, nil
 }

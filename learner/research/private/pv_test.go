@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/test/longtest"
-	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 func TestReSQuePlans(t *testing.T) {
@@ -43,7 +42,7 @@ func TestReSQueLearns(t *testing.T) {
 // moments larger.
 func TestDriftIsOfTheBatchThatIsRun(t *testing.T) {
 	p := public(ReSQue, 1<<22, 10)
-	s := pvSearch{p: p, a: accounting.NewAccountant(), last: new(int), most: 1e9}
+	s := pvSearch{p: p, last: new(int), most: 1e9}
 	v, ok := s.shape(newMoments(.1, 1, true), []float64{math.Log(1e-5), math.Log(100), math.Log(16), math.Log(100), 0})
 	if !ok {
 		t.Fatal("no such plan")

@@ -13,7 +13,6 @@ var ratios = []float64{0.02, 0.03, 0.05, 0.07, 0.1, 0.15}
 // pvSearch is the search for the plan of ReSQue with the smallest bound under the ledger.
 type pvSearch struct {
 	p    Public
-	a    *accounting.Accountant
 	most float64 // gradients in all
 	// ridge is the ridge of the objective, in a ball of radius L/ridge; 0: none.
 	ridge float64
@@ -95,8 +94,8 @@ func (s pvSearch) score(m *moments, x []float64) float64 {
 }
 
 // planPV searches. The bound is evaluated with the lattice's own noise, and the ledger with its own slack.
-func planPV(p Public, a *accounting.Accountant, baseline float64) (pv, float64, error) {
-	s := pvSearch{p: p, a: a, last: new(int), most: p.passes() * float64(p.N)}
+func planPV(p Public, baseline float64) (pv, float64, error) {
+	s := pvSearch{p: p, last: new(int), most: p.passes() * float64(p.N)}
 	unit := p.Lipschitz * p.Radius
 	goal := min(max(4*baseline/unit, 1e-4), 0.5)
 	best, at, bestBound := (*moments)(nil), []float64(nil), math.Inf(1)
@@ -133,7 +132,7 @@ func (s pvSearch) settle(v *pv) (float64, error) {
 	m := newMoments(v.s, v.batch(s.p.N), s.p.Convex)
 	budget := s.p.target()
 	slack := releaseSlack(budget, 2*float64(v.rounds))
-	shift, used, err := s.a.GaussianShift(noiseTrials, s.p.Dim, v.mu, slack)
+	shift, used, err := accounting.GaussianShift(noiseTrials, s.p.Dim, v.mu, slack)
 	if err != nil {
 		return 0, err
 	}
@@ -146,7 +145,7 @@ func (s pvSearch) settle(v *pv) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("resque: %w", err)
 	}
-	shift, used, err = s.a.GaussianShift(noiseTrials, s.p.Dim, v.gradMu, slack)
+	shift, used, err = accounting.GaussianShift(noiseTrials, s.p.Dim, v.gradMu, slack)
 	if err != nil {
 		return 0, err
 	}

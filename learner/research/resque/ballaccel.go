@@ -135,7 +135,7 @@ func (f ballPlan) run(ctx context.Context, dim int, s subproblems) (x []float64,
 	x, v := make([]float64, dim), make([]float64, dim)
 	var acc accelerator
 	lambda := f.least
-	for steps := 0; acc.A < 2*f.radius*f.radius/f.gap && (f.limit == 0 || steps < f.limit); steps++ {
+	for steps := 0; acc.a < 2*f.radius*f.radius/f.gap && (f.limit == 0 || steps < f.limit); steps++ {
 		var kind strength
 		lambda, kind, err = f.search(lambda, func(lambda float64) (float64, error) {
 			_, y := acc.centre(x, v, lambda)
@@ -155,7 +155,7 @@ func (f ballPlan) run(ctx context.Context, dim int, s subproblems) (x []float64,
 			v[i] -= float64(a / 2 * lambda * (y[i] - prox[i]))
 		}
 		convex.Clip(v, f.radius)
-		x, acc.A = next, acc.A+a
+		x, acc.a = next, acc.a+a
 	}
 	return x, counts, nil
 }

@@ -29,17 +29,17 @@ func NextStep(lambda, total float64) float64 {
 }
 
 // An accelerator is the recursion of these steps.
-type accelerator struct{ A float64 }
+type accelerator struct{ a float64 }
 
-func (s accelerator) step(lambda float64) float64 { return NextStep(lambda, s.A) }
+func (s accelerator) step(lambda float64) float64 { return NextStep(lambda, s.a) }
 
 // centre returns the step a for a strength, and the centre (A x + a v)/(A + a).
 func (s accelerator) centre(x, v []float64, lambda float64) (a float64, y []float64) {
 	a = s.step(lambda)
-	next := s.A + a
+	next := s.a + a
 	y = make([]float64, len(x))
 	for i := range y {
-		y[i] = float64(s.A/next*x[i]) + float64(a/next*v[i])
+		y[i] = float64(s.a/next*x[i]) + float64(a/next*v[i])
 	}
 	return a, y
 }
@@ -53,19 +53,19 @@ func planFixed(b ball, radius, gap, slack float64, s solver) (fixedPlan, error) 
 	out := fixedPlan{lambda: b.longest / b.r}
 	var a accelerator
 	var total float64 // S
-	for radius*radius/2 > a.A*gap/2 {
+	for radius*radius/2 > a.a*gap/2 {
 		if out.rounds++; out.rounds > maxRounds {
 			return fixedPlan{}, fmt.Errorf("more than %d rounds: ask for a larger gap", maxRounds)
 		}
-		a.A += a.step(out.lambda)
-		total += a.A
+		a.a += a.step(out.lambda)
+		total += a.a
 	}
 	if out.rounds == 0 {
 		return out, nil
 	}
 	grow := 1 + b.r/b.rho
-	perPhi, perVariance := grow*grow*total/a.A, total/(2*out.lambda*a.A) // what phi and sigma^2 add to the bound
-	rest := gap - radius*radius/2/a.A
+	perPhi, perVariance := grow*grow*total/a.a, total/(2*out.lambda*a.a) // what phi and sigma^2 add to the bound
+	rest := gap - radius*radius/2/a.a
 	share := 1 / (1 + 1/math.Sqrt(32*grow*grow))
 	_, reached := s.cost(b, out.lambda, share*rest/perPhi)
 	fresh := math.Ceil(b.variance() * perVariance / (rest - reached*perPhi))
@@ -73,7 +73,7 @@ func planFixed(b ball, radius, gap, slack float64, s solver) (fixedPlan, error) 
 	out.phi = share * rest / perPhi * slack
 	out.fresh = int64(min(max(1, math.Ceil(fresh/slack)), maxCall))
 	out.solve, reached = s.cost(b, out.lambda, out.phi)
-	out.bound = radius*radius/2/a.A + reached*perPhi + b.variance()/float64(out.fresh)*perVariance
+	out.bound = radius*radius/2/a.a + reached*perPhi + b.variance()/float64(out.fresh)*perVariance
 	return out, nil
 }
 
@@ -95,7 +95,7 @@ func (f fixedPlan) run(ctx context.Context, p *pool, b ball, radius float64, s s
 			v[i] -= float64(a * g)
 		}
 		convex.Clip(v, radius)
-		x, acc.A = plus(y, way), acc.A+a
+		x, acc.a = plus(y, way), acc.a+a
 	}
 	return x, nil
 }

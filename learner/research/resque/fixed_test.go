@@ -14,24 +14,24 @@ import (
 
 // The recursion of both accelerators.
 func TestAccelerator(t *testing.T) {
-	a := accelerator{A: 3}
-	if got := a.step(2); got != 1.5 || 2*got*got != a.A+got {
+	a := accelerator{a: 3}
+	if got := a.step(2); got != 1.5 || 2*got*got != a.a+got {
 		t.Errorf("a = %v", got)
 	}
 	a = accelerator{}
 	var sum float64
 	want := map[int]float64{1: 1, 2: 2.618034, 3: 4.811561, 10: 35.30875, 100: 2650.379}
 	for n := 1; n <= 100; n++ {
-		a.A += a.step(1)
-		sum += a.A
+		a.a += a.step(1)
+		sum += a.a
 		if v, ok := want[n]; ok {
-			near(t, "A", a.A, v, 1e-6)
+			near(t, "A", a.a, v, 1e-6)
 		}
-		if a.A < float64(n)*float64(n)/4 {
-			t.Errorf("A_%d = %v, below N^2/4", n, a.A)
+		if a.a < float64(n)*float64(n)/4 {
+			t.Errorf("A_%d = %v, below N^2/4", n, a.a)
 		}
 	}
-	near(t, "sum A/A_100", sum/a.A, 34.5729, 1e-5)
+	near(t, "sum A/A_100", sum/a.a, 34.5729, 1e-5)
 }
 
 // Plans keep Theorem F's bound below the gap, in no more rounds than 2 sqrt(kappa R/r), and with slack say honestly

@@ -15,15 +15,15 @@ func (m *modeller) addDirections(p *task.PublicModel, most int) int {
 	if z == nil {
 		return 0
 	}
-	for bits := 16; z.Outputs >= leastDirections; bits = 8 {
+	for bits := 16; z.outputs >= leastDirections; bits = 8 {
 		with := *p
 		with.Blocks = append(slices.Clone(p.Blocks), z.block(bits))
 		if _, err := with.Encode(); err == nil {
 			*p = with
-			return z.Outputs
+			return z.outputs
 		}
 		if bits == 8 {
-			z.Outputs -= (z.Outputs + 3) / 4
+			z.outputs -= (z.outputs + 3) / 4
 		}
 	}
 	return 0
@@ -31,7 +31,7 @@ func (m *modeller) addDirections(p *task.PublicModel, most int) int {
 
 // A pooled holds directions of inputs and of the leaves of a forest.
 type pooled struct {
-	Outputs        int
+	outputs        int
 	bias           []float64
 	inputs, leaves [][]float64
 	trees          []task.Tree
@@ -39,10 +39,10 @@ type pooled struct {
 
 // block returns the first directions as a block of a public model.
 func (z *pooled) block(bits int) task.PublicBlock {
-	out := task.PublicBlock{Name: "z", Outputs: z.Outputs, Range: directionRange, Bias: z.bias[:z.Outputs],
-		Weights: task.NewMatrix(z.inputs[:z.Outputs], bits)}
+	out := task.PublicBlock{Name: "z", Outputs: z.outputs, Range: directionRange, Bias: z.bias[:z.outputs],
+		Weights: task.NewMatrix(z.inputs[:z.outputs], bits)}
 	if len(z.trees) > 0 {
-		out.Forest = &task.Forest{Trees: z.trees, Leaves: task.NewMatrix(z.leaves[:z.Outputs], 8)}
+		out.Forest = &task.Forest{Trees: z.trees, Leaves: task.NewMatrix(z.leaves[:z.outputs], 8)}
 	}
 	return out
 }
@@ -86,7 +86,7 @@ func (m *modeller) directions(most int) *pooled {
 	if len(d.Matrix) < leastDirections {
 		return nil
 	}
-	z := &pooled{Outputs: len(d.Matrix), bias: d.Bias, trees: trees}
+	z := &pooled{outputs: len(d.Matrix), bias: d.Bias, trees: trees}
 	for _, line := range d.Matrix {
 		for j := range line {
 			if j < width {

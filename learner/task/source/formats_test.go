@@ -1,6 +1,7 @@
 package source
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -168,6 +169,9 @@ func TestErrorsKeepContentsBack(t *testing.T) {
 			}
 			if s := fmt.Sprintf("%+v", row); s != "task.Row{redacted}" {
 				t.Errorf("a row prints %s", s)
+			}
+			if s, err := json.Marshal(row); err != nil || string(s) != `"task.Row{redacted}"` {
+				t.Errorf("a row is %s in JSON: %v", s, err)
 			}
 		}
 	}

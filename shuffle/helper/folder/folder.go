@@ -20,7 +20,12 @@ import (
 
 // ErrOlder means that a folder is not as this identity left it: files of different times are in it, or one was lost.
 // The helper may have released what the folder does not know, so that it never takes part in the task again.
-var ErrOlder = errors.New("the helper's folder is not as it was left: a task needs a new identity, hence a new task")
+var ErrOlder = errors.New("it is not as it was left")
+
+// Older returns an error that wraps ErrOlder: why the folder is not as it was left, and then what helps.
+func Older(format string, args ...any) error {
+	return fmt.Errorf("%w: %s. A task needs a new identity, hence a new task", ErrOlder, fmt.Sprintf(format, args...))
+}
 
 // A Folder is a helper's folder, held by this process. Its methods may be called from any goroutine.
 type Folder struct {
@@ -70,9 +75,8 @@ func (f files) create() (key ed25519.PublicKey, made bool, err error) {
 			return nil, false, err
 		}
 		if !ok {
-			return nil, false, fmt.Errorf("%s has %s and no %s: name an empty folder, for a new identity: %w", f.dir, rosterFile,
-				keyFile,
-				ErrOlder)
+			return nil, false, fmt.Errorf("%w: %s has %s and no %s: name an empty folder, for a new identity", ErrOlder, f.dir,
+				rosterFile, keyFile)
 		}
 		return r.Key, true, left.Keep()
 	case !errors.Is(err, fs.ErrNotExist):
@@ -132,8 +136,8 @@ func (f files) readRoster() (roster.Roster, error) {
 	}
 	r, ok := roster.Decode(rosterTitle, data)
 	if !ok {
-		return roster.Roster{}, fmt.Errorf("%s is damaged, or was written by another version of panlearn, which reads it: %w",
-			f.path(rosterFile), ErrOlder)
+		return roster.Roster{}, Older("%s is damaged, or was written by another version of panlearn, which reads it",
+			f.path(rosterFile))
 	}
 	return r, nil
 }
@@ -179,16 +183,15 @@ func (f *Folder) load() (err error) {
 		return err
 	}
 	if !f.key.Public().Equal(f.roster.Key) {
-		return fmt.Errorf("%s has the key %x, %s names %x: %w", keyFile, []byte(f.key.Public()), rosterFile,
-			[]byte(f.roster.Key), ErrOlder)
+		return Older("%s has the key %x, %s names %x", keyFile, []byte(f.key.Public()), rosterFile, []byte(f.roster.Key))
 	}
 	place, err := disk.PlaceOf(f.path(keyFile))
 	if err != nil {
 		return err
 	}
 	if !place.Same(f.roster.Place) {
-		return fmt.Errorf("%s is %v here, and was %v when the folder was made: the folder is a copy. Run the helper where "+
-			"the folder was made, and remove the copy: %w", keyFile, place, f.roster.Place, ErrOlder)
+		return fmt.Errorf("%w: %s is %v here, and was %v when the folder was made: the folder is a copy. Run the helper "+
+			"where the folder was made, and remove the copy", ErrOlder, keyFile, place, f.roster.Place)
 	}
 	return f.settle(rosterFile)
 }
@@ -212,7 +215,7 @@ func (f *Folder) Mark(task stream.Hash) (m split.HelperMark, joined bool, err er
 // read returns the mark of a task, whether the task is listed, and an error where the two do not belong together.
 func (f *Folder) read(task stream.Hash) (standing mark, listed bool, err error) {
 	fails := func(why string) (mark, bool, error) {
-		return mark{}, false, fmt.Errorf("helper's folder: %s %s: %w", f.path(markName(task)), why, ErrOlder)
+		return mark{}, false, fmt.Errorf("helper's folder: %w", Older("%s %s", f.path(markName(task)), why))
 	}
 	own, listed := f.roster.Tasks[task]
 	data, err := os.ReadFile(f.path(markName(task)))
@@ -284,7 +287,7 @@ func (f *Folder) Release(x split.Attempt, signed []byte) (split.HelperMark, erro
 		return split.HelperMark{}, err
 	}
 	if !listed {
-		return split.HelperMark{}, fmt.Errorf("helper's folder: a release of a task that was never joined: %w", ErrOlder)
+		return split.HelperMark{}, fmt.Errorf("helper's folder: %w", Older("a release of a task that was never joined"))
 	}
 	next, ok := standing.HelperMark.Release(x, signed)
 	if !ok || next.X == standing.X {

@@ -83,7 +83,7 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 		return nil, Refuse("plan", "not one that can run: "+err.Error(), "a consistent plan")
 	}
 	agreed := &Agreement{Announcement: Announcement{t, hash}, policy: p, Cost: Cost{Delta: t.Plan.Delta, plan: t.Plan,
-		limit: t.Plan.EpsilonBudget, source: "the task's budget", accountant: accounting.NewAccountant(),
+		limit: t.Plan.EpsilonBudget, source: "the task's budget",
 		known: make(map[alike]accounting.Guarantee)}}
 	if p.MaxEpsilon > 0 {
 		agreed.limit, agreed.source = p.MaxEpsilon, "the policy's max_epsilon"
@@ -310,7 +310,7 @@ func (a *Agreement) Attempts() participation.Attempts {
 	case err != nil || trust.HasIntruder():
 		return participation.Attempts{Most: 1}
 	case trust.HasOperators():
-		return participation.Attempts{Most: a.policy.Attempts(), Alike: true}
+		return participation.Attempts{Most: a.policy.attempts(), Alike: true}
 	}
 	return participation.Attempts{Most: math.MaxUint32}
 }

@@ -25,12 +25,11 @@ type Cost struct {
 	// where nobody's noise is.
 	HonestFraction accounting.Fraction
 
-	plan       *wire.Plan
-	limit      float64 // epsilon that one task may cost one event
-	source     string  // of limit
-	assuming   string  // what an epsilon rests on, to be written after it
-	sized      []Phase // with a silo's own units and trials; nil: the plan's are charged
-	accountant *accounting.Accountant
+	plan     *wire.Plan
+	limit    float64 // epsilon that one task may cost one event
+	source   string  // of limit
+	assuming string  // what an epsilon rests on, to be written after it
+	sized    []Phase // with a silo's own units and trials; nil: the plan's are charged
 
 	mu       sync.Mutex
 	known    map[alike]accounting.Guarantee // guarded by mu
@@ -52,7 +51,7 @@ func (c *Cost) Epsilon(times uint32) float64 {
 		if last > accounting.MaxEpsilon {
 			return last
 		}
-		g, err := c.accountant.RepeatedWithin(len(c.repeated)+1, c.releases, c.budget())
+		g, err := accounting.RepeatedWithin(len(c.repeated)+1, c.releases, c.budget())
 		if err != nil {
 			g.Epsilon = math.MaxFloat64
 		}
@@ -117,7 +116,7 @@ func (c *Cost) guarantee(at manifest.Place) (accounting.Guarantee, error) {
 	if err != nil {
 		return g, err
 	}
-	g, err = c.accountant.RepeatedWithin(1, [][]accounting.Release{releases}, c.budget())
+	g, err = accounting.RepeatedWithin(1, [][]accounting.Release{releases}, c.budget())
 	if err == nil && len(c.known) < maxKnown {
 		c.known[rounds] = g
 	}

@@ -109,7 +109,7 @@ func (s ownSilo) with(trials []uint64) (*Agreement, error) {
 	of := &Agreement{Announcement: a.Announcement, Spec: a.Spec, Features: a.Features, Loss: a.Loss, Set: a.Set,
 		Practical: a.Practical, Phases: phases, Final: a.Final, card: a.card, policy: a.policy,
 		Cost: Cost{Delta: a.Delta, HonestFraction: a.HonestFraction, plan: a.plan, limit: a.limit, source: a.source,
-			assuming: a.assuming, sized: phases, accountant: a.accountant, known: make(map[alike]accounting.Guarantee)}}
+			assuming: a.assuming, sized: phases, known: make(map[alike]accounting.Guarantee)}}
 	for i := range phases {
 		p := &phases[i].Params
 		p.Units, p.Trials = s.units, uint32(trials[i])
@@ -141,7 +141,7 @@ func (s ownSilo) trials() ([]uint64, error) {
 		if f.Again {
 			continue
 		}
-		of, said, err := manifest.Costliest(plan, i).OwnBudget(s.accountant)
+		of, said, err := manifest.Costliest(plan, i).OwnBudget()
 		if err != nil {
 			return nil, refuseCost(i, err)
 		}
@@ -164,7 +164,7 @@ func (s ownSilo) trials() ([]uint64, error) {
 // as planned these are the planned trials, if they suffice.
 func (s ownSilo) within(of []accounting.Release, b accounting.Budget) ([]uint64, error) {
 	if s.units == max(1, of[0].Units) {
-		g, err := s.accountant.RepeatedWithin(1, [][]accounting.Release{of}, b)
+		g, err := accounting.RepeatedWithin(1, [][]accounting.Release{of}, b)
 		if err == nil && g.Epsilon <= b.Epsilon*(1+tolerance) {
 			trials := make([]uint64, len(of))
 			for i, r := range of {
@@ -173,7 +173,7 @@ func (s ownSilo) within(of []accounting.Release, b accounting.Budget) ([]uint64,
 			return trials, nil
 		}
 	}
-	return s.accountant.OwnTrials(of, s.units, b)
+	return accounting.OwnTrials(of, s.units, b)
 }
 
 // room returns the largest even number of trials that a report in the phase has room for: the plan's, or as many as

@@ -175,8 +175,8 @@ func (p Policy) Reports() uint32 {
 	return *p.MaxReports
 }
 
-// Attempts returns MaxAttempts, or its default.
-func (p Policy) Attempts() uint32 {
+// attempts returns MaxAttempts, or its default.
+func (p Policy) attempts() uint32 {
 	if p.MaxAttempts == nil {
 		return defaultMaxAttempts
 	}

@@ -46,7 +46,7 @@ func (s ownSilo) hide(trials []uint64) ([]uint64, error) {
 		return nil, refuseCost(0, err)
 	}
 	limit := accounting.Budget{Epsilon: s.policy.MaxSiloEpsilon, Delta: s.Delta}
-	own, err := s.accountant.OwnTrials(of, 1, limit)
+	own, err := accounting.OwnTrials(of, 1, limit)
 	if err != nil {
 		return nil, Refuse("max_silo_epsilon", limit.Epsilon, "more: %v", err)
 	}
@@ -64,7 +64,7 @@ func (s ownSilo) hide(trials []uint64) ([]uint64, error) {
 	if of, err = s.asOne(full); err != nil {
 		return nil, refuseCost(0, err)
 	}
-	g, err := s.accountant.RepeatedEpsilon(1, [][]accounting.Release{of}, s.Delta)
+	g, err := accounting.RepeatedEpsilon(1, [][]accounting.Release{of}, s.Delta)
 	if err != nil {
 		return nil, refuseCost(0, err)
 	}
@@ -82,7 +82,7 @@ func (s ownSilo) compareWhole(trials []uint64) error {
 	if err != nil {
 		return refuseCost(0, err)
 	}
-	g, err := s.accountant.RepeatedWithin(1, [][]accounting.Release{of}, limit)
+	g, err := accounting.RepeatedWithin(1, [][]accounting.Release{of}, limit)
 	if err != nil {
 		return refuseCost(0, err)
 	}

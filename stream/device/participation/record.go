@@ -82,6 +82,9 @@ func (d *Draw) Shared() bool { return d.Secret != [32]byte{} }
 // Format prints a placeholder under every verb, so that no log or error can carry counts.
 func (d Draw) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "participation.Draw{round %d}", d.Round) }
 
+// MarshalText returns the placeholder of Format, for encoding/json.
+func (d Draw) MarshalText() ([]byte, error) { return fmt.Append(nil, d), nil }
+
 // A Record is one event's part in a task, as an automaton without clock, network or disk. The caller makes
 // every change durable before it acts on it: after Join and Sending, before it publishes.
 //

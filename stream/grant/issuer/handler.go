@@ -24,8 +24,8 @@ const (
 	responseType = "application/private-token-response"
 )
 
-// MaxBatch is the most requests of a gateway in one body.
-const MaxBatch = 256
+// maxBatch is the most requests of a gateway in one body.
+const maxBatch = 256
 
 // An Outcome names what became of a request, for metrics.
 type Outcome string
@@ -172,9 +172,9 @@ func (h *Handler) sign(person string, request []byte) (answer []byte, status int
 	if !h.Key.Signer.Signs(blinded) {
 		return refuse(Bad, http.StatusUnprocessableEntity, "a blinded message that is not below the modulus")
 	}
-	again, err := h.List.Take(person, blinded)
+	again, err := h.List.take(person, blinded)
 	switch {
-	case errors.Is(err, ErrOther):
+	case errors.Is(err, errOther):
 		return refuse(Another, http.StatusConflict, "this person's token was given for another message")
 	case err != nil:
 		h.Logger.Error("nothing is signed any more: the list cannot be written", "error", err)
@@ -194,24 +194,24 @@ func (h *Handler) sign(person string, request []byte) (answer []byte, status int
 	return answer, 0, ""
 }
 
-// Batch is the body of a gateway's request.
-type Batch struct {
-	Requests []BatchRequest `json:"requests"`
+// batchBody is the body of a gateway's request.
+type batchBody struct {
+	Requests []batchRequest `json:"requests"`
 }
 
-// A BatchRequest is a request for the token of a person whom the gateway names.
-type BatchRequest struct {
+// A batchRequest is a request for the token of a person whom the gateway names.
+type batchRequest struct {
 	Person  string `json:"person"`
 	Request []byte `json:"request"`
 }
 
-// Answers holds what a gateway is answered, in the order of its requests.
-type Answers struct {
-	Answers []BatchAnswer `json:"answers"`
+// batchAnswers holds what a gateway is answered, in the order of its requests.
+type batchAnswers struct {
+	Answers []batchAnswer `json:"answers"`
 }
 
-// A BatchAnswer has the response, or a status.
-type BatchAnswer struct {
+// A batchAnswer has the response, or a status.
+type batchAnswer struct {
 	Response []byte `json:"response,omitempty"`
 	Status   int    `json:"status,omitempty"`
 }
@@ -225,14 +225,14 @@ func (h *Handler) batch(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, Nobody, status, why)
 		return
 	}
-	var b Batch
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, MaxBatch*(2*grant.RequestSize+2*MaxPerson)))
+	var b batchBody
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBatch*(2*grant.RequestSize+2*maxPerson)))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&b); err != nil || len(b.Requests) == 0 || len(b.Requests) > MaxBatch {
+	if err := d.Decode(&b); err != nil || len(b.Requests) == 0 || len(b.Requests) > maxBatch {
 		h.refuse(w, Bad, http.StatusBadRequest, "want JSON with 1 to 256 requests")
 		return
 	}
-	out := Answers{Answers: make([]BatchAnswer, len(b.Requests))}
+	out := batchAnswers{Answers: make([]batchAnswer, len(b.Requests))}
 	done := make(chan struct{})
 	for i, one := range b.Requests {
 		go func() {

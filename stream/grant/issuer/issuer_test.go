@@ -212,13 +212,13 @@ func TestManyAtOnce(t *testing.T) {
 		group.Go(func() {
 			blinded, err := grant.ParseRequest(message, grant.KeyID(d.key.Signer.Public()))
 			if err == nil {
-				_, err = d.list.Take(person, blinded)
+				_, err = d.list.take(person, blinded)
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
 				won[person]++
-			} else if !errors.Is(err, ErrOther) {
+			} else if !errors.Is(err, errOther) {
 				t.Error(err)
 			}
 		})
@@ -283,8 +283,8 @@ func TestWhoMayAsk(t *testing.T) {
 func TestGateway(t *testing.T) {
 	d := newDesk(t)
 	a, b, c := d.blind(), d.blind(), d.blind()
-	body, err := json.Marshal(Batch{Requests: []BatchRequest{{"ann", a.Message()}, {"bob", b.Message()}, {"", c.Message()},
-		{"carl", []byte("no")}}})
+	body, err := json.Marshal(batchBody{Requests: []batchRequest{{"ann", a.Message()}, {"bob", b.Message()},
+		{"", c.Message()}, {"carl", []byte("no")}}})
 	must(t, err)
 	post := func(token string) (int, []byte) {
 		r, err := http.NewRequest("POST", d.server.URL+"/v1/tasks/churn/grants", bytes.NewReader(body))
@@ -296,7 +296,7 @@ func TestGateway(t *testing.T) {
 		t.Errorf("another token: %d", status)
 	}
 	status, text := post("a-token-of-the-gateway")
-	var out Answers
+	var out batchAnswers
 	must(t, json.Unmarshal(text, &out))
 	if status != 200 || len(out.Answers) != 4 || out.Answers[2].Status != 400 || out.Answers[3].Status != 422 {
 		t.Fatalf("%d %s", status, text)

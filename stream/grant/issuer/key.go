@@ -48,6 +48,9 @@ func (k *Key) who(person string) [sha256.Size]byte {
 // Format shows nothing of the key.
 func (k Key) Format(f fmt.State, _ rune) { fmt.Fprint(f, "issuer key of "+string(k.Task)) }
 
+// MarshalText returns the placeholder of Format, for encoding/json.
+func (k Key) MarshalText() ([]byte, error) { return fmt.Append(nil, k), nil }
+
 func newKey(task stream.Task, private *rsa.PrivateKey) (*Key, error) {
 	signer, err := grant.NewSigner(private)
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 // than the mark beside the key. Nothing is signed then: an issuer that forgot whom it signed for would sign again.
 var ErrList = errors.New("the issuer's list")
 
-// ErrOther is returned where a person has the signature of another message.
-var ErrOther = errors.New("this person's message was another")
+// errOther is returned where a person has the signature of another message.
+var errOther = errors.New("this person's message was another")
 
 // A list file begins with its magic bytes and the key id; then come entries.
 //
@@ -158,9 +158,9 @@ func (l *List) Err() error {
 	return l.failed
 }
 
-// Take notes that a person has the signature of a blinded message, durably, before it returns. The same message may be
-// taken again; another one of the person is ErrOther.
-func (l *List) Take(person string, blinded []byte) (again bool, err error) {
+// take notes that a person has the signature of a blinded message, durably, before it returns. The same message may be
+// taken again; another one of the person is errOther.
+func (l *List) take(person string, blinded []byte) (again bool, err error) {
 	who, what := l.key.who(person), sha256.Sum256(blinded)
 	l.mu.Lock()
 	before, again := l.known[who]
@@ -170,7 +170,7 @@ func (l *List) Take(person string, blinded []byte) (again bool, err error) {
 		return false, l.failed
 	case again && before.message != what:
 		l.mu.Unlock()
-		return false, ErrOther
+		return false, errOther
 	case again && before.group == nil:
 		l.mu.Unlock()
 		return true, nil

@@ -89,14 +89,14 @@ func TestSpellingsOfAName(t *testing.T) {
 	if status, _ := d.ask("ann", d.blind().Message()); status != 200 {
 		t.Fatal(status)
 	}
-	for _, name := range []string{"ann\u00a0", "\u2003ann", "ann\u0085", "a\tnn", strings.Repeat("a", MaxPerson+1)} {
+	for _, name := range []string{"ann\u00a0", "\u2003ann", "ann\u0085", "a\tnn", strings.Repeat("a", maxPerson+1)} {
 		if status, _ := d.ask(name, d.blind().Message()); status != 401 {
 			t.Errorf("%q in the header: %d", name, status)
 		}
 	}
-	var b Batch
+	var b batchBody
 	for _, name := range []string{" ann", "ann\n", "ann\x00", "ann\u00a0", ""} {
-		b.Requests = append(b.Requests, BatchRequest{name, d.blind().Message()})
+		b.Requests = append(b.Requests, batchRequest{name, d.blind().Message()})
 	}
 	body, err := json.Marshal(b)
 	must(t, err)
@@ -104,7 +104,7 @@ func TestSpellingsOfAName(t *testing.T) {
 	must(t, err)
 	r.Header.Set("Authorization", "Bearer a-token-of-the-gateway")
 	status, text := d.do(r)
-	var out Answers
+	var out batchAnswers
 	must(t, json.Unmarshal(text, &out))
 	for i, a := range out.Answers {
 		if a.Status != 400 {

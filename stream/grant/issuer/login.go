@@ -13,13 +13,13 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// MaxPerson is the length of the longest name of a person, in bytes.
-const MaxPerson = 1 << 10
+// maxPerson is the length of the longest name of a person, in bytes.
+const maxPerson = 1 << 10
 
-// isPerson reports whether a text names a person: of 1 to MaxPerson bytes of UTF-8, without blanks at its ends and
+// isPerson reports whether a text names a person: of 1 to maxPerson bytes of UTF-8, without blanks at its ends and
 // control characters, by which one name would be several people.
 func isPerson(name string) bool {
-	return name != "" && len(name) <= MaxPerson && utf8.ValidString(name) && strings.TrimSpace(name) == name &&
+	return name != "" && len(name) <= maxPerson && utf8.ValidString(name) && strings.TrimSpace(name) == name &&
 		!strings.ContainsFunc(name, unicode.IsControl)
 }
 

@@ -27,7 +27,7 @@ func TestOneNameOnePerson(t *testing.T) {
 	}
 	blinded, err := grant.ParseRequest(d.blind().Message(), grant.KeyID(d.key.Signer.Public()))
 	must(t, err)
-	if _, err := d.list.Take(apart, blinded); err != ErrOther {
+	if _, err := d.list.take(apart, blinded); err != errOther {
 		t.Errorf("of a gateway: %v, want ErrOther", err)
 	}
 	if status, _ := d.ask("Zoe", d.blind().Message()); status != http.StatusOK {

@@ -44,9 +44,8 @@ type Config struct {
 	// authority, clients need a certificate of it, so that not every local user gets in.
 	TLSCert, TLSKey, TLSCA string
 
-	MaxMemory  int64 // bytes of memory streams; 0: 256 MiB
-	MaxStore   int64 // bytes of file streams; 0: 4 GiB
-	MaxPayload int   // bytes of one message; 0: 1 MiB
+	MaxMemory int64 // bytes of memory streams; 0: 256 MiB
+	MaxStore  int64 // bytes of file streams; 0: 4 GiB
 	// SyncAlways syncs every write to disk before it is acknowledged. Without it a power loss takes acknowledged
 	// rounds and batches, and with them the guarantee that a round is released once: for simulations only.
 	SyncAlways bool
@@ -57,16 +56,14 @@ func (c *Config) options() (*server.Options, error) {
 	if c.StoreDir == "" {
 		return nil, errors.New("store dir: missing")
 	}
-	if c.MaxMemory < 0 || c.MaxStore < 0 || c.MaxPayload < 0 || c.MaxPayload > server.MAX_PAYLOAD_MAX_SIZE {
-		return nil,
-			fmt.Errorf("max memory %d, max store %d, max payload %d: want no negative limit and at most %d bytes of payload",
-				c.MaxMemory, c.MaxStore, c.MaxPayload, server.MAX_PAYLOAD_MAX_SIZE)
+	if c.MaxMemory < 0 || c.MaxStore < 0 {
+		return nil, fmt.Errorf("max memory %d, max store %d: want no negative limit", c.MaxMemory, c.MaxStore)
 	}
 	o := &server.Options{
 		ServerName: "panlearn", NoSigs: true, DontListen: c.Listen == "", DisableJetStreamBanner: true,
 		JetStream: true, StoreDir: c.StoreDir, SyncAlways: c.SyncAlways,
 		JetStreamMaxMemory: cmp.Or(c.MaxMemory, defaultMaxMemory), JetStreamMaxStore: cmp.Or(c.MaxStore, defaultMaxStore),
-		MaxPayload: int32(cmp.Or(c.MaxPayload, natsjs.DefaultMaxPayload)),
+		MaxPayload: natsjs.DefaultMaxPayload,
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") || (c.TLSCert == "" && c.TLSCA != "") || (c.TLSCert != "" && c.Listen == "") {
 		return nil, errors.New("tls: want the files of a certificate and of its key, and a listener that uses them")

@@ -48,7 +48,7 @@ func boost(t *Table, l *Labels, rows []int32, how Boosting, leaf int, after func
 				tree.Value[i] *= how.Rate
 			}
 			for r := range t.rows {
-				scores[r*k+j] += tree.Value[tree.Leaf(t, r)]
+				scores[r*k+j] += tree.Value[tree.leaf(t, r)]
 			}
 			trees[j] = tree
 		}

@@ -98,7 +98,7 @@ func TestLeavesHoldRows(t *testing.T) {
 	for i, tree := range trees {
 		count := map[int]int{}
 		for row := range 600 {
-			leaf := tree.Leaf(table, row)
+			leaf := tree.leaf(table, row)
 			count[leaf]++
 			at := 0
 			for int(tree.Left[at]) != at {

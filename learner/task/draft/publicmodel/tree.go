@@ -16,8 +16,8 @@ type Tree struct {
 	cut       []uint8   // the last bin that goes left
 }
 
-// Leaf returns the leaf of a row of the table that the tree was grown on.
-func (t *Tree) Leaf(d *Table, row int) int {
+// leaf returns the leaf of a row of the table that the tree was grown on.
+func (t *Tree) leaf(d *Table, row int) int {
 	at := 0
 	for int(t.Left[at]) != at {
 		if d.bins[t.Input[at]][row] <= t.cut[at] {
