@@ -104,6 +104,51 @@ func TestCurveGrowsWithTheShift(t *testing.T) {
 	}
 }
 
+// TestCurveLeavesOutNoPoint compares Delta and Near, bit by bit, with what all points of the curve give: a point that is
+// not evaluated is never the best.
+func TestCurveLeavesOutNoPoint(t *testing.T) {
+	all := func(c Curve, eps, scale float64) (delta, near float64, at int) {
+		delta, near = 1, math.Inf(1)
+		charge := (1 + math.Exp(eps)) * (1 + 1e-12)
+		for i, pt := range c {
+			delta = min(delta, gaussianDelta(eps, pt.mu*scale)+charge*pt.slack)
+			if d := gaussianDelta(eps, pt.mu) + (1+math.Exp(eps))*pt.slack; d < near {
+				near, at = d, i
+			}
+		}
+		return delta, near, at
+	}
+	rng, a, inside := rand.New(rand.NewPCG(32, 0)), NewAccountant(), 0
+	for range 200 {
+		m := Mechanism{Trials: 1 + uint64(math.Exp(14*rng.Float64())), P: float64(1+rng.IntN(1<<23)) / (1 << 24), Levels: 1 + rng.IntN(60),
+			Dim: 1 + rng.IntN(100), Rounds: 1 + rng.IntN(9)}
+		c, err := a.Curve(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			eps, scale := math.Exp(4*rng.NormFloat64()), math.Exp(2*rng.NormFloat64())
+			if rng.IntN(4) == 0 {
+				eps = 0
+			}
+			delta, _, at := all(c, eps, scale)
+			if got := c.scaledDelta(eps, scale); got != delta {
+				t.Fatalf("%+v, epsilon %v, scale %v: %v, of all points %v", m, eps, scale, got, delta)
+			}
+			near := c.Near(eps)
+			if from := max(0, at-6); len(c) > 0 && (near[0] != c[from] || len(near) != min(len(c), at+7)-from) {
+				t.Fatalf("%+v, epsilon %v: %d points from %v on, want those around %d", m, eps, len(near), near[0], at)
+			}
+			if delta < 1 && at > 0 && at < len(c)-1 {
+				inside++
+			}
+		}
+	}
+	if inside < 500 {
+		t.Errorf("the best point is neither the first nor the last in %d cases: the others prove little", inside)
+	}
+}
+
 // TestGaussianNoise: the smallest noise at delta 1e-6 for a sensitivity of 1.
 func TestGaussianNoise(t *testing.T) {
 	for _, c := range []struct{ eps, sigma float64 }{{0.5, 8.0576185}, {1, 4.2246789}, {4, 1.1935186}, {8, 0.6529354}} {
