@@ -27,8 +27,8 @@ func sigmoid(z float64) float64 {
 
 // sigmoidSlope returns the p of (0, 1) with p = sigmoid(-(m + c p)), for c >= 0, that is ln((1-p)/p) - c p - m = 0,
 // which falls in p. It halves the numbers between 0 and 1 as often as there are digits, whatever m and c are. Outside
-// of the interval that rootOfSigmoid returns it knows the sign, and computes no logarithm: it takes all halvings at once
-// that no number of the interval is the middle of.
+// of the interval that rootOfSigmoid returns it knows the sign, and computes no logarithm. The first halvings, whose
+// middles are all outside, it takes at once.
 func sigmoidSlope(m, c float64) float64 {
 	if c == 0 {
 		return sigmoid(-m)

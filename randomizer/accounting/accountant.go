@@ -12,8 +12,14 @@ type Accountant struct{}
 // NewAccountant returns an accountant.
 func NewAccountant() *Accountant { return &Accountant{} }
 
-// profile returns the profile of a law that the caller has validated.
-func (a *Accountant) profile(b binomial) *profile { return profiles.of(b, newProfile) }
+// A depth is the first levels of a law's profile, down to a rung.
+type depth struct {
+	law   binomial
+	rungs int
+}
+
+// profile returns the levels of a law that the caller has validated.
+func (a *Accountant) profile(of depth) *profile { return profiles.of(of, newProfile) }
 
 // Delta returns an upper bound on delta at eps for the adaptive composition of
 // the views, each in all of its rounds (Theorem A with sum mu_t^2 and
@@ -54,7 +60,12 @@ func validateAll(views []Mechanism) error {
 
 // compose returns the curve of views that come one after the other.
 func (a *Accountant) compose(views []Mechanism) Curve {
-	return a.worst([]turns{{1, [][]Mechanism{views}}})
+	return a.composeTo(rungs, views)
+}
+
+// composeTo returns the first points of compose's curve, those of so many rungs.
+func (a *Accountant) composeTo(most int, views []Mechanism) Curve {
+	return a.worstTo(most, []turns{{1, [][]Mechanism{views}}})
 }
 
 // turns describes how often one of several sets of views is looked at: each time, the choice of the set may depend on
@@ -67,7 +78,10 @@ type turns struct {
 // worst returns the curve of all turns, whatever each chooses: at every rung the largest mu and the largest slack of
 // its choices (docs/proofs/theorem-a.md, section 4). It pairs the views' windows rung by rung. Any pairing is valid;
 // equal slack is near the best.
-func (a *Accountant) worst(all []turns) Curve {
+func (a *Accountant) worst(all []turns) Curve { return a.worstTo(rungs, all) }
+
+// worstTo returns the first points of worst's curve, those of so many rungs.
+func (a *Accountant) worstTo(most int, all []turns) Curve {
 	var profiles []*profile // of every view, in order
 	for _, t := range all {
 		for _, v := range slices.Concat(t.of...) {
@@ -75,12 +89,12 @@ func (a *Accountant) worst(all []turns) Curve {
 			if err != nil {
 				panic("accounting: compose got an unvalidated mechanism: " + err.Error())
 			}
-			profiles = append(profiles, a.profile(affordable(binomial{n: int64(v.Trials), k: k})))
+			profiles = append(profiles, a.profile(depth{affordable(binomial{n: int64(v.Trials), k: k}), most}))
 		}
 	}
 	var c Curve
 rungs:
-	for k := range rungs {
+	for k := range most {
 		var square, slack float64
 		fresh, next := false, 0
 		for _, t := range all {

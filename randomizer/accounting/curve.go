@@ -72,7 +72,16 @@ func above(d, best float64) bool { return d > best*(1+1e-6) }
 // Near keeps a few points around the best one at eps: another curve, above this one by little there, which is
 // evaluated faster.
 func (c Curve) Near(eps float64) Curve {
-	best, at, tooMuch := math.Inf(1), 0, math.Inf(1)
+	at, _ := c.best(eps)
+	return c[max(0, at-reach):min(len(c), at+reach+1)]
+}
+
+// reach is the number of points that Near keeps on either side.
+const reach = 6
+
+// best returns the index of the point with the least delta at eps, and that delta.
+func (c Curve) best(eps float64) (at int, delta float64) {
+	best, tooMuch := math.Inf(1), math.Inf(1)
 	charge := 1 + math.Exp(eps)
 	for i, pt := range c {
 		slack := charge * pt.slack
@@ -87,8 +96,14 @@ func (c Curve) Near(eps float64) Curve {
 			tooMuch = pt.mu
 		}
 	}
-	const reach = 6
-	return c[max(0, at-reach):min(len(c), at+reach+1)]
+	return at, best
+}
+
+// settles reports whether the first points of a curve, without the later ones, give its Delta and its Near at eps: the
+// last of them is past all that Near keeps, and its Gaussian alone is above the best. No later point has a smaller mu.
+func (c Curve) settles(eps float64) bool {
+	at, best := c.best(eps)
+	return at+reach < len(c) && above(gaussianDelta(eps, c[len(c)-1].mu), best)
 }
 
 func (c Curve) epsilon(delta float64) float64 {
