@@ -27,14 +27,26 @@ func sigmoid(z float64) float64 {
 
 // sigmoidSlope returns the p of (0, 1) with p = sigmoid(-(m + c p)), for c >= 0, that is ln((1-p)/p) - c p - m = 0,
 // which falls in p. It halves the numbers between 0 and 1 as often as there are digits, whatever m and c are. Outside
-// of the interval that rootOfSigmoid returns it knows the sign, and computes no logarithm.
+// of the interval that rootOfSigmoid returns it knows the sign, and computes no logarithm. The first halvings, whose
+// middles are all outside, it takes at once.
 func sigmoidSlope(m, c float64) float64 {
 	if c == 0 {
 		return sigmoid(-m)
 	}
 	from, to := rootOfSigmoid(m, c)
 	lo, hi := math.Float64bits(0x1p-1000), math.Float64bits(1)
-	for range 62 {
+	halvings := 62
+	const even = 55 // the numbers between are 125 * 2^55: so many halvings leave no remainder
+	if a, b := math.Float64bits(from), min(math.Float64bits(to), hi-1); a > lo {
+		a, b = a-lo, b-lo
+		n, width := even, (hi-lo)>>even
+		for ; b/width*width >= a; n-- { // a middle of these halvings is a multiple of width
+			width *= 2
+		}
+		lo += b / width * width
+		hi, halvings = lo+width, halvings-n
+	}
+	for range halvings {
 		mid := lo + (hi-lo)/2
 		p := math.Float64frombits(mid)
 		if p < from || p <= to && math.Log((1-p)/p)-float64(c*p) > m {

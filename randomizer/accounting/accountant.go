@@ -6,6 +6,12 @@ import (
 	"slices"
 )
 
+// A depth is the first levels of a law's profile, down to a rung.
+type depth struct {
+	law   binomial
+	rungs int
+}
+
 // Delta returns an upper bound on delta at eps for the adaptive composition of
 // the views, each in all of its rounds (Theorem A with sum mu_t^2 and
 // sum d_t tau_t). At most 1.
@@ -44,8 +50,11 @@ func validateAll(views []Mechanism) error {
 }
 
 // compose returns the curve of views that come one after the other.
-func compose(views []Mechanism) Curve {
-	return worst([]turns{{1, [][]Mechanism{views}}})
+func compose(views []Mechanism) Curve { return composeTo(rungs, views) }
+
+// composeTo returns the first points of compose's curve, those of so many rungs.
+func composeTo(most int, views []Mechanism) Curve {
+	return worstTo(most, []turns{{1, [][]Mechanism{views}}})
 }
 
 // turns describes how often one of several sets of views is looked at: each time, the choice of the set may depend on
@@ -58,7 +67,10 @@ type turns struct {
 // worst returns the curve of all turns, whatever each chooses: at every rung the largest mu and the largest slack of
 // its choices (docs/proofs/theorem-a.md, section 4). It pairs the views' windows rung by rung. Any pairing is valid;
 // equal slack is near the best.
-func worst(all []turns) Curve {
+func worst(all []turns) Curve { return worstTo(rungs, all) }
+
+// worstTo returns the first points of worst's curve, those of so many rungs.
+func worstTo(most int, all []turns) Curve {
 	var of []*profile // of every view, in order
 	for _, t := range all {
 		for _, v := range slices.Concat(t.of...) {
@@ -66,12 +78,12 @@ func worst(all []turns) Curve {
 			if err != nil {
 				panic("accounting: worst got an unvalidated mechanism: " + err.Error())
 			}
-			of = append(of, profiles.of(affordable(binomial{n: int64(v.Trials), k: k}), newProfile))
+			of = append(of, profiles.of(depth{affordable(binomial{n: int64(v.Trials), k: k}), most}, newProfile))
 		}
 	}
 	var c Curve
 rungs:
-	for k := range rungs {
+	for k := range most {
 		var square, slack float64
 		fresh, next := false, 0
 		for _, t := range all {

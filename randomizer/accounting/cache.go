@@ -7,7 +7,7 @@ import (
 
 // What the process computed most recently: one task after another asks for the same.
 var (
-	profiles = newCache[binomial, *profile](1024) // at most 20 MiB
+	profiles = newCache[depth, *profile](1024) // at most 20 MiB
 	plans    = newCache[Request, calibrated](4096)
 )
 

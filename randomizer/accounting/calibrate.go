@@ -130,6 +130,9 @@ func headroom(curves []Curve, eps, delta float64) float64 {
 	return least
 }
 
+// guessedCoins is the number of steps in which smallestCoin follows its guesses; then it halves.
+const guessedCoins = 24
+
 // smallestCoin searches k for p = k/2^24 between 0 and a feasible 1/2. Every
 // accepted k was evaluated; that delta falls with p is used for speed alone.
 func smallestCoin(at func(k int64) []Curve, eps, delta float64) int64 {
@@ -140,12 +143,14 @@ func smallestCoin(at func(k int64) []Curve, eps, delta float64) int64 {
 		p := float64(from) / (1 << coinBits)
 		x := p * (1 - p) / (h * h)
 		guess := (lo + hi) / 2
-		if h > 0 && x < 0.25 && step < 24 {
+		if h > 0 && x < 0.25 && step < guessedCoins {
 			guess = int64(math.Ceil((1 - math.Sqrt(1-4*x)) / 2 * (1 << coinBits)))
 			guess = min(max(guess, lo+1), hi-1)
 		}
 		curves := at(guess)
-		from, h = guess, headroom(curves, eps, delta)
+		if from = guess; step+1 < guessedCoins { // the next one is a guess
+			h = headroom(curves, eps, delta)
+		}
 		if meets(curves, eps, delta) {
 			hi = guess
 		} else {

@@ -49,29 +49,61 @@ func (c Curve) Delta(eps float64) float64 {
 // scaledDelta returns Delta at eps >= 0 with every mu multiplied by scale; only the planner's guesses use a scale
 // other than 1.
 func (c Curve) scaledDelta(eps, scale float64) float64 {
-	best := 1.0
+	best, tooMuch := 1.0, math.Inf(1)
 	charge := (1 + math.Exp(eps)) * (1 + 1e-12)
 	for _, pt := range c {
-		slack := charge * pt.slack
-		if !(slack < best) {
+		slack, mu := charge*pt.slack, pt.mu*scale
+		if !(slack < best) || mu >= tooMuch {
 			continue
 		}
-		best = min(best, gaussianDelta(eps, pt.mu*scale)+slack)
+		d := gaussianDelta(eps, mu)
+		best = min(best, d+slack)
+		if above(d, best) {
+			tooMuch = mu
+		}
 	}
 	return best
 }
 
+// above reports whether a Gaussian mechanism's delta alone is more than the best sum of delta and slack, by more than
+// rounding: every larger mu's is too. To leave a window out never lowers a bound.
+func above(d, best float64) bool { return d > best*(1+1e-6) }
+
 // Near keeps a few points around the best one at eps: another curve, above this one by little there, which is
 // evaluated faster.
 func (c Curve) Near(eps float64) Curve {
-	best, at := math.Inf(1), 0
+	at, _ := c.best(eps)
+	return c[max(0, at-reach):min(len(c), at+reach+1)]
+}
+
+// reach is the number of points that Near keeps on either side.
+const reach = 6
+
+// best returns the index of the point with the least delta at eps, and that delta.
+func (c Curve) best(eps float64) (at int, delta float64) {
+	best, tooMuch := math.Inf(1), math.Inf(1)
+	charge := 1 + math.Exp(eps)
 	for i, pt := range c {
-		if d := gaussianDelta(eps, pt.mu) + (1+math.Exp(eps))*pt.slack; d < best {
-			best, at = d, i
+		slack := charge * pt.slack
+		if !(slack < best) || pt.mu >= tooMuch {
+			continue
+		}
+		d := gaussianDelta(eps, pt.mu)
+		if d+slack < best {
+			best, at = d+slack, i
+		}
+		if above(d, best) {
+			tooMuch = pt.mu
 		}
 	}
-	const reach = 6
-	return c[max(0, at-reach):min(len(c), at+reach+1)]
+	return at, best
+}
+
+// settles reports whether the first points of a curve, without the later ones, give its Delta and its Near at eps: the
+// last of them is past all that Near keeps, and its Gaussian alone is above the best. No later point has a smaller mu.
+func (c Curve) settles(eps float64) bool {
+	at, best := c.best(eps)
+	return at+reach < len(c) && above(gaussianDelta(eps, c[len(c)-1].mu), best)
 }
 
 func (c Curve) epsilon(delta float64) float64 {

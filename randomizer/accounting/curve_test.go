@@ -3,6 +3,7 @@ package accounting
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/panlearn/panlearn/randomizer"
@@ -101,6 +102,92 @@ func TestCurveGrowsWithTheShift(t *testing.T) {
 	}
 	if _, err := Compose(); err == nil {
 		t.Error("a curve of nothing")
+	}
+}
+
+// TestCurveLeavesOutNoPoint compares Delta and Near, bit by bit, with what all points of the curve give: a point that
+// is not evaluated is never the best.
+func TestCurveLeavesOutNoPoint(t *testing.T) {
+	all := func(c Curve, eps, scale float64) (delta, near float64, at int) {
+		delta, near = 1, math.Inf(1)
+		charge := (1 + math.Exp(eps)) * (1 + 1e-12)
+		for i, pt := range c {
+			delta = min(delta, gaussianDelta(eps, pt.mu*scale)+charge*pt.slack)
+			if d := gaussianDelta(eps, pt.mu) + (1+math.Exp(eps))*pt.slack; d < near {
+				near, at = d, i
+			}
+		}
+		return delta, near, at
+	}
+	rng, inside := rand.New(rand.NewPCG(32, 0)), 0
+	for range 200 {
+		m := Mechanism{Trials: 1 + uint64(math.Exp(14*rng.Float64())), P: float64(1+rng.IntN(1<<23)) / (1 << 24),
+			Levels: 1 + rng.IntN(60), Dim: 1 + rng.IntN(100), Rounds: 1 + rng.IntN(9)}
+		c, err := Compose(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			eps, scale := math.Exp(4*rng.NormFloat64()), math.Exp(2*rng.NormFloat64())
+			if rng.IntN(4) == 0 {
+				eps = 0
+			}
+			delta, _, at := all(c, eps, scale)
+			if got := c.scaledDelta(eps, scale); got != delta {
+				t.Fatalf("%+v, epsilon %v, scale %v: %v, of all points %v", m, eps, scale, got, delta)
+			}
+			near := c.Near(eps)
+			if from := max(0, at-6); len(c) > 0 && (near[0] != c[from] || len(near) != min(len(c), at+7)-from) {
+				t.Fatalf("%+v, epsilon %v: %d points from %v on, want those around %d", m, eps, len(near), near[0], at)
+			}
+			if delta < 1 && at > 0 && at < len(c)-1 {
+				inside++
+			}
+		}
+	}
+	if inside < 500 {
+		t.Errorf("the best point is neither the first nor the last in %d cases: the others prove little", inside)
+	}
+}
+
+// TestFirstRungsAreThose compares, bit by bit, the levels of a law down to a rung with the first of all its levels, and
+// what searches find with a part of every curve with what they find with all of it.
+func TestFirstRungsAreThose(t *testing.T) {
+	rng := rand.New(rand.NewPCG(33, 0))
+	for range 300 {
+		law := binomial{n: 1 + int64(math.Exp(12*rng.Float64())), k: 1 + rng.Int64N(fairCoin)}
+		whole, most := newProfile(depth{law, rungs}).levels, 1+rng.IntN(rungs)
+		first := newProfile(depth{law, most}).levels
+		n := len(whole)
+		for n > 0 && whole[n-1].rung >= most {
+			n--
+		}
+		if !slices.Equal(first, whole[:n]) {
+			t.Fatalf("%+v to rung %d: %d levels, of all %d the first are others", law, most, len(first), len(whole))
+		}
+	}
+	trusts, part := []Trust{Shuffle, ShufflePan, Pan, Split, Local}, 0
+	for i := range 40 {
+		q := Request{Users: uint64(math.Exp(4 + 4*rng.Float64())), Dim: 1 + rng.IntN(100),
+			Epsilon: math.Exp(2*rng.Float64() - 1), Delta: math.Pow(10, -3-5*rng.Float64()), HonestFraction: One,
+			Rounds: 1 + rng.IntN(4), Trust: trusts[i%len(trusts)]}
+		s, whole := newSearch(q), newSearch(q)
+		whole.rungs = rungs
+		g := 1 + rng.IntN(12)
+		got, ok := s.smallestUnit(g)
+		want, also := whole.smallestUnit(g)
+		if ok && also {
+			got, want = s.finish(got), whole.finish(want)
+		}
+		if got != want || ok != also {
+			t.Errorf("%+v: %+v, with whole curves %+v", q, got, want)
+		}
+		if ok && len(s.curves(got)[0]) < len(whole.curves(got)[0]) {
+			part++
+		}
+	}
+	if part < 20 {
+		t.Errorf("%d of 40 searches had a part of the curve: the others prove nothing", part)
 	}
 }
 

@@ -79,12 +79,12 @@ func FuzzParseFraction(f *testing.F) {
 // TestCacheConcurrent: many callers get the profiles that are built without a cache, in bounded memory.
 func TestCacheConcurrent(t *testing.T) {
 	const most = 32
-	c := newCache[binomial, *profile](most)
+	c := newCache[depth, *profile](most)
 	var wg sync.WaitGroup
 	for w := range 4 {
 		wg.Go(func() {
 			for i := range 4 * most {
-				b := binomial{n: int64(200 + (i*7+w)%(2*most)), k: fairCoin}
+				b := depth{binomial{n: int64(200 + (i*7+w)%(2*most)), k: fairCoin}, rungs}
 				if got, want := c.of(b, newProfile), newProfile(b); !reflect.DeepEqual(got, want) {
 					t.Errorf("%+v: %v, without a cache %v", b, got, want)
 				}

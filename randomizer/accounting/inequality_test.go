@@ -61,7 +61,7 @@ func TestTheoremA_PerCoordinateInequality(t *testing.T) {
 	for range 600 * deepFactor(t, 50) {
 		m := shapes(1, 1, 3, 80)(rng)
 		b := binomial{int64(m.Trials), int64(m.P * (1 << coinBits))}
-		levels := newProfile(b).levels
+		levels := newProfile(depth{b, rungs}).levels
 		if len(levels) == 0 {
 			continue
 		}

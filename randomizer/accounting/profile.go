@@ -36,10 +36,10 @@ func checkNoise(trials uint64, p float64) (int64, error) {
 	return k, nil
 }
 
-// newProfile builds the profile of a law that the caller has validated.
-func newProfile(b binomial) *profile {
-	t := newTable(b)
-	windows := t.windows()
+// newProfile builds the levels of a law that the caller has validated: the first of those that more rungs give.
+func newProfile(of depth) *profile {
+	t := newTable(of.law)
+	windows := t.windows(of.rungs)
 	if len(windows) == 0 {
 		return &profile{}
 	}

@@ -103,7 +103,7 @@ func GaussianShift(trials uint64, dim int, mu, slack float64) (shift, used float
 	if dim < 1 || dim >= maxCount || !(mu > 0) || math.IsInf(mu, 1) || !(slack > 0) {
 		return 0, 0, fmt.Errorf("shift: dimension %d, mu %v, slack %v: want all above 0", dim, mu, slack)
 	}
-	for _, l := range profiles.of(affordable(binomial{n: int64(trials), k: fairCoin}), newProfile).levels {
+	for _, l := range profiles.of(depth{affordable(binomial{n: int64(trials), k: fairCoin}), rungs}, newProfile).levels {
 		tau := float64(dim) * l.tau * (1 + 1e-12)
 		if tau > slack {
 			continue

@@ -69,5 +69,5 @@ func profileOf(t *testing.T, trials uint64, p float64) *profile {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newProfile(binomial{n: int64(trials), k: k})
+	return newProfile(depth{binomial{n: int64(trials), k: k}, rungs})
 }

@@ -26,6 +26,8 @@ type search struct {
 	// binomial were Gaussian.
 	needed float64
 	seen   map[int]candidate
+	// rungs bounds how deep a curve is computed first.
+	rungs int
 }
 
 // candidate is a grid size with its smallest feasible unit and a coin.
@@ -59,6 +61,9 @@ func newSearch(q Request) *search {
 	k := float64(q.units())
 	s.needed /= mu * mu * k * k
 	s.limit = 4 / (n * n) * s.released * s.needed
+	// The best window's slack is a few hundredths of delta, and Near keeps 7 rungs more, of 10^(-1/4) each.
+	tau := 1e-5 * q.Delta / (t * float64(q.Dim) * (1 + math.Exp(q.Epsilon)))
+	s.rungs = min(rungs, max(1, int(-4*(math.Log10(tau)+2))))
 	return s
 }
 
@@ -91,14 +96,22 @@ func (s *search) release(c candidate) Release {
 func (s *search) curves(c candidate) []Curve {
 	learner, second := s.release(c).views()
 	if second == nil {
-		return []Curve{compose(learner)}
+		return []Curve{s.curve(learner)}
 	}
 	if s.q.rounds() == 1 || s.q.Trust.HasOperators() {
 		// The learner's view is the other's with more trials, so its curve is
 		// checked once, at the end, by the final evaluation of the release.
-		return []Curve{compose(second)}
+		return []Curve{s.curve(second)}
 	}
-	return []Curve{compose(second), compose(learner)}
+	return []Curve{s.curve(second), s.curve(learner)}
+}
+
+// curve returns the curve of the views, or its first points where the rest changes nothing that a search asks.
+func (s *search) curve(views []Mechanism) Curve {
+	if first := composeTo(s.rungs, views); first.settles(s.q.Epsilon) {
+		return first
+	}
+	return compose(views)
 }
 
 func (s *search) meets(c candidate) bool {

@@ -53,8 +53,8 @@ type window struct{ rung, lo, hi int }
 func ladder(k int) float64 { return math.Pow(10, -2-float64(k)/4) }
 
 // windows returns the admissible windows, nested, smallest first: for every rung
-// the narrowest one whose tails hold at most tau_k/2 each.
-func (t table) windows() []window {
+// the narrowest one whose tails hold at most tau_k/2 each, down to a rung.
+func (t table) windows(rungs int) []window {
 	size := len(t.q)
 	// A window needs 1 <= lo and hi <= N, and mass beyond both ends.
 	minLo, maxHi := 0, size

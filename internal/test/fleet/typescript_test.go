@@ -34,8 +34,8 @@ func (f *fleet) script(relay string, devices int, dying float64) func(c *crowd) 
 	if devices == 0 {
 		return func(*crowd) {}
 	}
-	folder, node := nodejs.Client(f.t)
-	nodejs.Run(f.t, folder, "build:test")
+	_, node := nodejs.Client(f.t)
+	compiled := nodejs.Compile(f.t)
 	var ready sync.WaitGroup // each has agreed to the task
 	ready.Add(devices)
 	said := make([][]told, processes)
@@ -51,7 +51,7 @@ func (f *fleet) script(relay string, devices int, dying float64) func(c *crowd) 
 		must(f.t, err)
 		file := filepath.Join(f.t.TempDir(), "fleet.json")
 		must(f.t, os.WriteFile(file, text, 0o600))
-		command := exec.CommandContext(f.t.Context(), node, filepath.Join(folder, "build", "test", "fleet.js"), file)
+		command := exec.CommandContext(f.t.Context(), node, filepath.Join(compiled, "test", "fleet.js"), file)
 		var failed bytes.Buffer
 		out, err := command.StdoutPipe()
 		must(f.t, err)

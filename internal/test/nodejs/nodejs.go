@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"testing"
 )
 
@@ -46,33 +45,53 @@ func Run(t *testing.T, folder string, script string) string {
 	return string(out)
 }
 
-// compiled holds the folder into which a process compiles once, its own: several packages are tested at a time.
-var compiled struct {
-	sync.Once
-	folder string
-	err    error
+// Compile returns a folder of the test's own with the device's src/ and test/ as JavaScript, a file for each. It checks no
+// types: the client's own tests do, with what tsc makes of the same sources.
+func Compile(t *testing.T) string {
+	t.Helper()
+	folder, _ := Client(t)
+	out := t.TempDir()
+	var sources []string
+	for _, part := range []string{"src", "test"} {
+		files, err := filepath.Glob(filepath.Join(folder, part, "*.ts"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources = append(sources, files...)
+	}
+	esbuild(t, folder, append(sources, "--platform=neutral", "--outdir="+out)...)
+	for _, name := range []string{"package.json", "node_modules"} { // node looks for them in the folders around a file
+		if err := os.Symlink(filepath.Join(folder, name), filepath.Join(out, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+// CompilePage bundles test/page.ts and test/worker.ts for a browser, and returns their folder, the test's own.
+func CompilePage(t *testing.T) string {
+	t.Helper()
+	folder, _ := Client(t)
+	out := t.TempDir()
+	esbuild(t, folder, "test/page.ts", "test/worker.ts", "--bundle", "--splitting", "--outdir="+out)
+	return out
+}
+
+func esbuild(t *testing.T, folder string, args ...string) {
+	t.Helper()
+	command := exec.Command(filepath.Join(folder, "node_modules", ".bin", "esbuild"),
+		append(args, "--format=esm", "--log-level=warning")...)
+	command.Dir = folder
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("esbuild: %v\n%s", err, out)
+	}
 }
 
 // Answers passes questions to the device in TypeScript and returns its answers, in order: test/answers.ts lists the
 // questions.
 func Answers[Q, A any](t *testing.T, questions []Q) []A {
 	t.Helper()
-	folder, node := Client(t)
-	compiled.Do(func() {
-		compiled.folder, compiled.err = os.MkdirTemp("", "panlearn-node-")
-		if compiled.err != nil {
-			return
-		}
-		command := exec.Command(filepath.Join(folder, "node_modules", ".bin", "esbuild"), "test/answers.ts", "--bundle",
-			"--platform=node", "--format=esm", "--log-level=warning", "--outfile="+filepath.Join(compiled.folder, "answers.mjs"))
-		command.Dir = folder
-		if out, err := command.CombinedOutput(); err != nil {
-			compiled.err = fmt.Errorf("%w: %s", err, out)
-		}
-	})
-	if compiled.err != nil {
-		t.Fatal(compiled.err)
-	}
+	_, node := Client(t)
 	var asked bytes.Buffer
 	encoder := json.NewEncoder(&asked)
 	for _, q := range questions {
@@ -80,7 +99,7 @@ func Answers[Q, A any](t *testing.T, questions []Q) []A {
 			t.Fatal(err)
 		}
 	}
-	command := exec.CommandContext(t.Context(), node, filepath.Join(compiled.folder, "answers.mjs"))
+	command := exec.CommandContext(t.Context(), node, filepath.Join(Compile(t), "test", "answers.js"))
 	var said, failed bytes.Buffer
 	command.Stdin, command.Stdout, command.Stderr = &asked, &said, &failed
 	if err := command.Run(); err != nil {

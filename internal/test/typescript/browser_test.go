@@ -158,9 +158,9 @@ func eval[T any](v tab, body string) T {
 
 // application serves pages that load the device, on an origin with a login, under the policy for content that the docs ask
 // for, and returns the relay that they ask, whose requests are kept. open, in a page, opens its device.
-func (d *deployment) application(folder string) (relay *watched, open string) {
+func (d *deployment) application() (relay *watched, open string) {
 	d.t.Helper()
-	nodejs.Run(d.t, folder, "build:page")
+	folder := nodejs.CompilePage(d.t)
 	relay = watch(d.t, d.relay)
 	d.served.HandleFunc("/login", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -172,7 +172,7 @@ func (d *deployment) application(folder string) (relay *watched, open string) {
 		if strings.HasSuffix(q.URL.Path, "worker.js") { // a worker has a policy of its own
 			w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; connect-src "+relay.URL)
 		}
-		http.ServeFile(w, q, filepath.Join(folder, "build", "page", filepath.Base(q.URL.Path)))
+		http.ServeFile(w, q, filepath.Join(folder, filepath.Base(q.URL.Path)))
 	})
 	return relay, fmt.Sprintf(`const open = async (o = {}) => window.device = await panlearn.Device.open({task: %q, transport: panlearn.relay(%q),
 		store: await panlearn.indexedDB(%[1]q, {mayForget: true, ...o}), pins: {task: %[3]q}});`, name, relay.URL, hex.EncodeToString(d.hash[:]))
@@ -194,10 +194,10 @@ func (d *deployment) counted() uint64 {
 // lock takes the store over, and the first is refused its next write. A page that is loaded again learns the outcome, and
 // sends nothing new. No request of a whole participation has a cookie, a referrer or a preflight.
 func TestBrowser(t *testing.T) {
-	folder, _ := nodejs.Client(t)
+	nodejs.Client(t)
 	browser := chromium(t)
 	d := deploy(t, 20, 20, 20, 1, "60s", schedule.Proved)
-	relay, device := d.application(folder)
+	relay, device := d.application()
 	first := d.open(browser)
 	if refused := eval[string](first, fmt.Sprintf(`return panlearn.indexedDB(%q).then(() => "", (e) => String(e))`,
 		name)); !strings.Contains(refused, "may be deleted") {
@@ -268,11 +268,11 @@ func (w *watched) clean(t *testing.T) {
 // right; the frozen page keeps the store, asks nothing, and goes on; the browser that was killed is started again with its
 // profile, learns the outcome and sends nothing new.
 func TestBrowserTrouble(t *testing.T) {
-	folder, _ := nodejs.Client(t)
+	nodejs.Client(t)
 	profile := t.TempDir()
 	browser, kill := chromiumWith(t, profile)
 	d := deploy(t, 20, 20, 20, 1, "60s", schedule.Proved)
-	relay, device := d.application(folder)
+	relay, device := d.application()
 
 	worker := d.open(browser)
 	if state := eval[string](worker, fmt.Sprintf(`const w = new Worker("/page/worker.js", {type: "module"});

@@ -115,7 +115,7 @@ func TestCommand(t *testing.T) {
 	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cli := filepath.Join(d.client, "build", "src", "cli.js")
+	cli := filepath.Join(d.compiled, "src", "cli.js")
 	run := []string{cli, "run", "--relay", d.relay, "--task", string(name), "--pin", fmt.Sprintf("%x", d.hash), "--events", file, "--key", "id",
 		"--state", state}
 	first := programs.Process(t, "command", d.node, run...)

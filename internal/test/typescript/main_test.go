@@ -12,8 +12,23 @@ var programs *procs.Programs
 
 func TestMain(m *testing.M) { os.Exit(procs.Main(m, &programs)) }
 
-// TestClient runs the tests of the package: all vectors of docs/vectors among them.
-func TestClient(t *testing.T) {
+// built holds whether dist/ is what the sources make.
+var built bool
+
+// build makes dist/, once for all tests, and returns the client's folder.
+func build(t *testing.T) string {
+	t.Helper()
 	folder, _ := nodejs.Client(t)
-	t.Logf("%s", nodejs.Run(t, folder, "test"))
+	if !built {
+		nodejs.Run(t, folder, "build")
+		built = true
+	}
+	return folder
+}
+
+// TestClient runs the tests of the package as `npm test` does, all vectors of docs/vectors among them.
+func TestClient(t *testing.T) {
+	folder := build(t)
+	nodejs.Run(t, folder, "build:test")
+	t.Logf("%s", nodejs.Run(t, folder, "test:built"))
 }

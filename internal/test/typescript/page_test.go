@@ -28,8 +28,8 @@ import (
 // TestBundle: the device in the page of `learner quickstart`, and its chunks, are what a fresh build gives. With -update
 // they are written.
 func TestBundle(t *testing.T) {
-	folder, _ := nodejs.Client(t)
-	nodejs.Run(t, folder, "build:bundle")
+	folder := build(t)
+	nodejs.Run(t, folder, "bundle")
 	made, err := os.ReadDir(filepath.Join(folder, "build", "bundle"))
 	if err != nil {
 		t.Fatal(err)

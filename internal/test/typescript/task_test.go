@@ -52,7 +52,7 @@ type deployment struct {
 	devices              int
 	pages                *httptest.Server // of an application
 	served               http.ServeMux
-	node, client         string
+	node, compiled       string // the program, and the folder of what it runs
 	issuer               string // address of one, for devices; empty: none
 	persons              int    // whose tokens it gives
 	conn                 *natsjs.Conn
@@ -71,8 +71,8 @@ func deploy(t *testing.T, users, cohort, minimum, rounds int, deadline, plan str
 func deployDeclared(t *testing.T, declared string) *deployment {
 	t.Helper()
 	d := &deployment{t: t, dir: t.TempDir(), ctx: procs.Within(t, 3*time.Minute)}
-	d.client, d.node = nodejs.Client(t)
-	nodejs.Run(t, d.client, "build:test")
+	_, d.node = nodejs.Client(t)
+	d.compiled = nodejs.Compile(t)
 	file := filepath.Join(d.dir, "task.yaml")
 	if err := os.WriteFile(file, []byte(declared), 0o600); err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func (d *deployment) fleetOf(n, latencyMs int, cuts float64, event func(i int) a
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		d.t.Fatal(err)
 	}
-	p := programs.Process(d.t, of, d.node, filepath.Join(d.client, "build", "test", "fleet.js"), file)
+	p := programs.Process(d.t, of, d.node, filepath.Join(d.compiled, "test", "fleet.js"), file)
 	d.fleets = append(d.fleets, p)
 	return p
 }
