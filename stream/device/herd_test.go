@@ -149,7 +149,8 @@ func TestGatewaysShareEachRound(t *testing.T) {
 // where known is not 0.
 func gatewaysSend(t *testing.T, gateways, cohort, rounds int, known uint64) (sent int) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, plan{rounds: uint64(rounds), cohort: uint64(cohort), minimum: uint64(cohort / 2), deadline: time.Minute})
+		w := newWorld(t, plan{rounds: uint64(rounds), cohort: uint64(cohort), minimum: uint64(cohort / 2),
+			deadline: time.Minute})
 		w.play(t.Context(), func(ctx context.Context) {
 			var group sync.WaitGroup
 			for i := range gateways {
