@@ -23,7 +23,6 @@ type choice struct {
 	steps, cohort uint64 // rounds; reports of one
 	units         uint64 // K, of a report
 	privacy       accounting.Plan
-	noise         noise
 	factor        float64 // exact noise over the source's model
 	situation     situation
 	setting       setting
@@ -226,6 +225,6 @@ func (s *search) exact(steps uint64) (choice, error) {
 		return choice{}, err
 	}
 	at := s.situation(m, k, steps, n)
-	return choice{steps: steps, cohort: m, units: k, privacy: plan, noise: n,
-		situation: at, setting: s.objective.tune(s.t, at), factor: n.total() / from.model(m, s.answers(steps)).total()}, nil
+	return choice{steps: steps, cohort: m, units: k, privacy: plan, situation: at,
+		setting: s.objective.tune(s.t, at), factor: n.total() / from.model(m, s.answers(steps)).total()}, nil
 }

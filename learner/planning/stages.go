@@ -56,7 +56,7 @@ func (d draft) staged(reports, units uint64, stages []uint64, n noise, privacy a
 			s.distance = min(reach, restartDistance(prior, d.p.Ridge))
 		}
 		at := s.situation(reports, units, steps, n)
-		c := choice{steps: steps, cohort: reports, units: units, privacy: privacy, noise: n, situation: at,
+		c := choice{steps: steps, cohort: reports, units: units, privacy: privacy, situation: at,
 			setting: d.objective.tune(d.t, at)}
 		out, searches = append(out, c), append(searches, s)
 		prior, reach = c.setting.risk, 2*d.objective.radius

@@ -126,5 +126,4 @@ type Applied struct {
 	GradientNorm float64 // of the noisy mean gradient; 0 in a round of second moments
 	Rejects      map[string]uint64
 	Took         time.Duration // from announcement to commit
-	Waited       time.Duration // part of Took: until the batch was found
 }

@@ -223,8 +223,7 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 	if err != nil {
 		return nil, err
 	}
-	waited := time.Since(since)
-	p, err := s.paceOf(ctx, c, past, waited)
+	p, err := s.paceOf(ctx, c, past, time.Since(since))
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +231,7 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 	if err != nil {
 		return nil, err
 	}
-	step.applied.Took, step.applied.Waited = time.Since(since), waited
+	step.applied.Took = time.Since(since)
 	observe.Tell(s.config.Observer.Applied, step.applied)
 	attributes := []any{"round",
 		r, "attempt", step.applied.Attempt, "users", step.applied.BatchUsers, "cohort", step.applied.Cohort,

@@ -102,7 +102,7 @@ func (r *records) read(ctx context.Context, e effect) (got result) {
 		got.open, got.attempt, got.found = r.latestOpen(ctx, e.number, e.round.manifest)
 	case readOpenOf:
 		if m, ok := r.get(ctx, r.task.Open(e.number, e.attempt), false); ok {
-			got.open, got.attempt, got.found = r.open(m, e.number, e.round.manifest)
+			got.open, got.attempt, got.found = r.open(m, e.round.manifest)
 		}
 	case readJoin:
 		got.join, got.hash, got.found = r.readJoin(ctx, e.round)

@@ -79,7 +79,7 @@ func (l *loop) takeWake(w stream.Wake) error {
 			l.pollSoon() // reads its Round, without which it has no meaning
 		}
 	case at.Verb == "open":
-		if o, a, ok := l.records.open(got, one.number, one.manifest); ok {
+		if o, a, ok := l.records.open(got, one.manifest); ok {
 			if !l.rounds.hearOpen(one, o, a) {
 				l.pollSoon()
 			} else if !one.paired() && one == l.rounds.known.newest {

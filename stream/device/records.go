@@ -211,12 +211,11 @@ func (r *records) latestOpen(ctx context.Context, round stream.Round, manifest s
 	if !ok {
 		return nil, participation.Attempt{}, false
 	}
-	return r.open(got, round, manifest)
+	return r.open(got, manifest)
 }
 
 // open verifies a message that holds an attempt at a round, with a key that reports can be sealed to.
-func (r *records) open(got stream.Message, round stream.Round, manifest stream.Hash) (*wire.Open, participation.Attempt,
-	bool) {
+func (r *records) open(got stream.Message, manifest stream.Hash) (*wire.Open, participation.Attempt, bool) {
 	o, hash, err := r.agreement.ReadOpen(got, manifest)
 	if !r.passes(got, err) {
 		return nil, participation.Attempt{}, false

@@ -32,7 +32,6 @@ type Config struct {
 // Progress counts the runs of a comparison that are done.
 type Progress struct {
 	Done, Runs int
-	Setting    setting
 }
 
 // A Comparison is settings that can be planned, in the order in which they are tried.
@@ -209,7 +208,7 @@ func (c *comparison) simulate(ctx context.Context, i int) error {
 		one.losses = append(one.losses, evaluation.Loss)
 		one.rounds = result.Rounds
 		if c.Progress != nil {
-			c.Progress(Progress{Done: i*c.Seeds + k + 1, Runs: len(c.candidates) * c.Seeds, Setting: one.setting})
+			c.Progress(Progress{Done: i*c.Seeds + k + 1, Runs: len(c.candidates) * c.Seeds})
 		}
 	}
 	return nil

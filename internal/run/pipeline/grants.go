@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -30,7 +29,7 @@ func Issuer(dir string, task stream.Task) ([]byte, error) {
 
 // issue serves the issuer of the folder on loopback, and returns the source by which the gateway reaches it; stop ends
 // it.
-func (c Config) issue(ctx context.Context, name stream.Task) (source grants.Source, stop func() error, err error) {
+func (c Config) issue(name stream.Task) (source grants.Source, stop func() error, err error) {
 	key, err := issuer.OpenKey(issuerKey(c.Dir), name)
 	if err != nil {
 		return nil, nil, err

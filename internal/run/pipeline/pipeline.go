@@ -237,7 +237,7 @@ func (c Config) publish(ctx context.Context, name stream.Task, way stream.Transp
 	k.Policy = consent.Policy{LearnerKey: consent.Fingerprint(c.Learner.Public()),
 		StageKey: consent.Fingerprint(c.Stage.Public()), HelperKey: helperPin(c.Body)}
 	if c.Spec.Grants.Needed() {
-		asks, stop, err := c.issue(ctx, name)
+		asks, stop, err := c.issue(name)
 		if err != nil {
 			return sent, err
 		}

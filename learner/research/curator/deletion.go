@@ -18,13 +18,13 @@ const mostDeletable = 14
 // function of few people: it looks at every set.
 type stability struct {
 	people int
-	level  int // Lv: how many are left out at most, before the last one
 	// edges[S] is how far leaving out one more moves the value without S at most, and above[S] the largest edge of
-	// S and its supersets of up to level.
+	// S and its supersets of up to level people.
 	above []float64
 }
 
-// newStability looks at the values of all sets of up to level+1 people.
+// newStability looks at the values of all sets of up to level+1 people. Level is Lv of the paper: so many are left out
+// at most before the last one.
 func newStability(people, level int, value func(without uint) []float64) *stability {
 	sets := uint(1) << people
 	values := make([][]float64, sets)
@@ -50,7 +50,7 @@ func newStability(people, level int, value func(without uint) []float64) *stabil
 			}
 		}
 	}
-	return &stability{people: people, level: level, above: above}
+	return &stability{people: people, above: above}
 }
 
 // apart returns the distance of two points; NaN, which is far, is +Inf.
@@ -88,7 +88,6 @@ type deletion struct {
 	*solver
 	scored
 	lambda      float64
-	people      int
 	sensitivity float64 // Delta: public, any number is private
 }
 
@@ -105,7 +104,7 @@ func newDeletion(p Public, b accounting.Budget, lambda float64, people int, l la
 	if err != nil {
 		return nil, err
 	}
-	d := &deletion{solver: s, lambda: lambda, people: people}
+	d := &deletion{solver: s, lambda: lambda}
 	q := p
 	q.People = people
 	d.sensitivity = deletionSensitivity(q, float64(p.Items), l.Kappa()) * p.Lipschitz / s.weight

@@ -119,7 +119,7 @@ func TestDeletionIsReleasedByItsScore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := &deletion{solver: s, lambda: 4, people: p.People, sensitivity: 0.01 + 0.03*rng.Float64()}
+		d := &deletion{solver: s, lambda: 4, sensitivity: 0.01 + 0.03*rng.Float64()}
 		d.scored = scored{deletions: lawOf(t, 60, kappa), radius: s.ball(), lattice: lattice{1, 1 << 20, 2}}
 		people := make([]Person, p.People)
 		for i := range people {
