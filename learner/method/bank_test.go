@@ -2,6 +2,7 @@ package method_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -208,6 +209,11 @@ func TestBankResumes(t *testing.T) {
 		}
 		if again.UnmarshalBinary(spoiled) == nil {
 			t.Errorf("after %d steps: NaN is accepted", step)
+		}
+		const calm = 1 + 1 + 4 + 8 + 8 + sha256.Size + 6*8 // behind the header: 0 or 1
+		spoiled = bytes.Clone(state)
+		if spoiled[calm+7] ^= 0x80; again.UnmarshalBinary(spoiled) == nil {
+			t.Errorf("after %d steps: a 0 with a sign is accepted, which is encoded without it", step)
 		}
 		for _, b := range []*method.Bank{whole, again} {
 			follow(t, b, []float64{1, 0, 0, 0}, 1, 9, rand.New(rand.NewPCG(7, step)))

@@ -21,7 +21,8 @@ func (d distant) Publish(ctx context.Context, reports []stream.Outgoing) ([]stre
 // come than it has places for, and those who had fewer turns come first: the task ends with all of its rounds, which
 // are full, though no more than one round's blocks are to spare. Chance decides who is first of those that are ready at
 // one instant, and may leave the last blocks with two organisations, whose round ends at its deadline without a third
-// report. 3 of 1,956 plays missed one report each; that more than two of six plays do has a probability of 7e-8.
+// report. 3 of 1,956 plays missed one report each. That more than two of six do is rarer than 2 in 10^6, by
+// the upper end of a 95 % interval of that rate.
 func TestSomeSilosOfARound(t *testing.T) {
 	missing := 0
 	for _, local := range []bool{true, false} {
