@@ -213,7 +213,7 @@ func TestBlocksOfAStream(t *testing.T) {
 				for row, err := range files(part{"", 0, 10}) {
 					if row.Number == 4 { // the fourth row is there, the fifth comes late
 						time.Sleep(time.Hour)
-						if n := len(s.draws); n != 1 {
+						if n := s.drawn(); n != 1 {
 							t.Errorf("%d blocks are drawn of four rows, want 1", n)
 						}
 					}

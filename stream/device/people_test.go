@@ -134,11 +134,11 @@ func TestPeopleOfAStreamWait(t *testing.T) {
 					}
 				}
 				time.Sleep(50 * time.Minute)
-				if n := len(s.draws); n != 0 {
+				if n := s.drawn(); n != 0 {
 					t.Errorf("%d people are drawn before the end of their wait", n)
 				}
 				time.Sleep(20 * time.Minute)
-				if n := len(s.draws); n != 2 {
+				if n := s.drawn(); n != 2 {
 					t.Errorf("%d people are drawn after their wait, want 2", n)
 				}
 				yield(task.Row{Number: 7, User: "a", Index: []int32{7}, Value: []float64{1}, Label: "1"}, nil)

@@ -34,6 +34,13 @@ func newSpy(t testing.TB, s participation.Store) *spy {
 		owner: map[[16]byte]participation.Key{}, rounds: map[[16]byte]stream.Round{}, noted: map[[16]byte]map[stream.Attempt]bool{}}
 }
 
+// drawn returns how many events have a draw, while others may write.
+func (s *spy) drawn() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.draws)
+}
+
 // drawOf returns the value that identifies a draw: its report id, or the secret from which its ids follow.
 func drawOf(d participation.Draw) string { return string(d.Report[:]) + string(d.Secret[:]) }
 
