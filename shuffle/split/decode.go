@@ -67,7 +67,7 @@ func (r *reader) count(size int) int {
 func (r *reader) attempt() Attempt { return fixed[Attempt](r) }
 
 // fixed reads a value of fixed length.
-func fixed[M fixedLength](r *reader) (m M) {
+func fixed[M Fixed](r *reader) (m M) {
 	m, _ = Decode[M](r.take(uint64(binary.Size(m)))) // the zero value where take failed
 	return m
 }

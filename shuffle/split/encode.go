@@ -14,13 +14,13 @@ func appendBytes(out, b []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(out, uint32(len(b))), b...)
 }
 
-// fixedLength are the types of fixed length.
-type fixedLength interface {
+// Fixed are the types of fixed length.
+type Fixed interface {
 	Attempt | Ping | Pong | Finish | Gone | Differs
 }
 
 // Append appends the encoding of m to out.
-func Append[M fixedLength](out []byte, m M) []byte {
+func Append[M Fixed](out []byte, m M) []byte {
 	out, err := binary.Append(out, binary.BigEndian, m)
 	if err != nil {
 		panic(fmt.Sprintf("split: %T has no fixed length: %v", m, err))
@@ -29,7 +29,7 @@ func Append[M fixedLength](out []byte, m M) []byte {
 }
 
 // Decode returns the value that b encodes.
-func Decode[M fixedLength](b []byte) (m M, err error) {
+func Decode[M Fixed](b []byte) (m M, err error) {
 	if n, err := binary.Decode(b, binary.BigEndian, &m); err != nil || n != len(b) {
 		return m, fmt.Errorf("decode %s: %w", strings.ToLower(reflect.TypeFor[M]().Name()), errEncoding)
 	}
