@@ -65,7 +65,8 @@ func (b *Bank) UnmarshalBinary(data []byte) error {
 	if h.count > 0 {
 		out.last.point, out.last.gradient = rest64[:dim], rest64[dim:]
 	}
-	if l := b.cfg.Layout; !bytes.Equal(AppendFloats(nil, out.words()...), rest[:8*bankWords]) || out.cohort < l.Base || out.cohort > l.Top ||
+	same := bytes.Equal(AppendFloats(nil, out.words()...), rest[:8*bankWords])
+	if l := b.cfg.Layout; !same || out.cohort < l.Base || out.cohort > l.Top ||
 		out.curvature < b.cfg.Stream.Curvature ||
 		!(out.residual >= leastResidual && out.residual <= mostResidual) || !(out.gain >= 0 && out.gain <= 1) {
 		return fmt.Errorf("%w: cohort %d, curvature %v, residual %v, gain %v", ErrState, out.cohort, out.curvature,

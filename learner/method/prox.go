@@ -117,7 +117,7 @@ func (p *Prox) UnmarshalBinary(data []byte) error {
 		return fmt.Errorf("%w: a vector is outside the constraint set, or not finite", ErrState)
 	case h.count == 0 && !(slices.Equal(center, p.start) && slices.Equal(mean, p.start)):
 		return fmt.Errorf("%w: moved without a step", ErrState)
-	case !(in >= tail-float64(h.other) && in >= 0 && in <= min(tail, float64(h.count))) || in != math.Trunc(in) || math.Signbit(in):
+	case !(in >= tail-float64(h.other) && in <= min(tail, float64(h.count))) || in != math.Trunc(in) || math.Signbit(in):
 		return fmt.Errorf("%w: %v answers in the mean of %d steps", ErrState, in, h.count)
 	}
 	p.taken, p.skipped, p.center, p.mean, p.in = h.count, h.other, center, mean, uint64(in)

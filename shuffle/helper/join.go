@@ -106,7 +106,8 @@ func (f *follower) joined(ctx context.Context, m stream.Message) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := fmt.Errorf("helper's folder: %w", folder.Older("%s has a Join that this identity signed, and no process with "+
-		"this folder put it: the folder, or its disk or machine, was copied or put back. Stop the other process too", m.Subject))
+		"this folder put it: the folder, or its disk or machine, was copied or put back. Stop the other process too",
+		m.Subject))
 	f.stop(err)
 	return err
 }

@@ -45,8 +45,8 @@ func PublishHTTP(ctx context.Context, c Config, h HTTPConfig) (summary device.Su
 }
 
 // PublishHTTPMany publishes what it is posted for each task of a list, as PublishMany does the rows of files: below
-// /v1/tasks/NAME/ it takes what PublishHTTP takes below /v1/; /healthz is the process's. Each task has the bounds of h. That ctx ends is no
-// error. It closes the listeners.
+// /v1/tasks/NAME/ it takes what PublishHTTP takes below /v1/; /healthz is the process's. Each task has the bounds of h.
+// That ctx ends is no error. It closes the listeners.
 func PublishHTTPMany(ctx context.Context, c Config, h HTTPConfig, list many.List, ended func(TaskSummary)) error {
 	defer h.Listener.Close()
 	if err := h.Validate(c.StateDir); err != nil {

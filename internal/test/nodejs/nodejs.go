@@ -45,8 +45,8 @@ func Run(t *testing.T, folder string, script string) string {
 	return string(out)
 }
 
-// Compile returns a folder of the test's own with the device's src/ and test/ as JavaScript, a file for each. It checks no
-// types: the client's own tests do, with what tsc makes of the same sources.
+// Compile returns a folder of the test's own with the device's src/ and test/ as JavaScript, a file for each. It checks
+// no types: the client's own tests do, with what tsc makes of the same sources.
 func Compile(t *testing.T) string {
 	t.Helper()
 	folder, _ := Client(t)
